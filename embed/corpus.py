@@ -39,20 +39,10 @@ _MAX_COUNT = 1000
 
 @dataclass(frozen=True)
 class CorpusCounts:
-    """Words of a corpus.
-
-    Attributes
-    ----------
-    n_lines, n_tokens, n_words : int
-        Lines, words, and distinct words.
-    words_by_count : numpy.ndarray, int64
-        Entry c is the number of distinct words that occur c times; the last entry is for that
-        often or more.
-    """
-
     n_lines: int
     n_tokens: int
-    n_words: int
+    n_words: int  # Distinct ones
+    # int64: how many of them occur c times, at c; the last entry is for that often or more
     words_by_count: np.ndarray
 
     def least_count(self, max_words: int) -> int:
@@ -107,16 +97,9 @@ def count_corpus(path: str | Path) -> CorpusCounts:
 
 
 def frequent_words(path: str | Path, max_words: int) -> tuple[pa.LargeStringArray, np.ndarray, int]:
-    """Return the words that occur most often in a corpus.
+    """Return the most frequent words of a corpus, how often each occurs, and all words do.
 
-    Returns
-    -------
-    words : pyarrow.LargeStringArray of length v
-        Most frequent first, then in the order of their bytes.
-    counts : numpy.ndarray of shape (v,), int64
-        Occurrences of each.
-    n_tokens : int
-        Occurrences of all words of the corpus.
+    Words as frequent as each other are in the order of their bytes.
     """
     _, words = _count_words(path)
     top_words = sorted(words.items(), key=lambda item: (-item[1], item[0]))[:max_words]
@@ -235,19 +218,7 @@ def rarity(words: pa.LargeStringArray, counts: np.ndarray, n_tokens: int) -> np.
     1972), squared, since what two names of one thing share are their rare words. A word with a
     digit in it is common by its spelling alone and still distinguishes things: it counts as if it
     occurred ten times at most. A word never seen is more often a misspelling of a common word than
-    a rare one: it gets the average weight of the words of the corpus.
-
-    Parameters
-    ----------
-    counts : numpy.ndarray of shape (v,), int64
-        Occurrences of each word, at least 1 (less counts as 1).
-    n_tokens : int
-        Occurrences of all words, at least 1.
-
-    Returns
-    -------
-    numpy.ndarray of shape (v + 1,), float32
-        All above 0; the last is for words that are not among the v.
+    a rare one: it gets the average weight of the words of the corpus, the last of the v + 1.
     """
     counts = np.maximum(counts, 1)
     is_number = pc.match_substring_regex(words, r"\d").to_numpy(zero_copy_only=False)

@@ -41,12 +41,8 @@ MAX_WORDS = 500_000
 class HashingEmbedder(SubwordEmbedder):
     """An embedder over a table of random signs. Made by `create`.
 
-    Parameters
-    ----------
-    signs : numpy.ndarray of shape (buckets, ceil(dimensions / 8)), uint8
-        The table, eight signs a byte; 1 means +1 and 0 means -1.
-    whole_word_share : float
-        Share of the squared length of a word's vector that is its own, in [0, 1).
+    Eight signs are a byte of it: 1 means +1 and 0 means -1. `whole_word_share` of the squared
+    length of a word's vector is its own.
     """
 
     def __init__(
@@ -101,7 +97,6 @@ class HashingEmbedder(SubwordEmbedder):
 
     @classmethod
     def from_stored(cls, model: stored.StoredModel) -> HashingEmbedder:
-        """Make the embedder from what `embed.stored.load` found in a folder."""
         return cls(
             model.array("signs", np.uint8, 2),
             model.option("dimensions", int),

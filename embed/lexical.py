@@ -22,7 +22,8 @@ from embed import stored
 from embed.corpus import frequent_words, rarity
 from embed.protocol import Values
 from embed.spelling import spellings
-from embed.words import Vocabulary, as_strings, split_words, string_buffers
+from embed.words import Vocabulary, as_strings, split_words
+from pexeso.runtime.buffers import string_buffers
 
 if TYPE_CHECKING:
     from embed.hashing import HashingEmbedder
@@ -51,24 +52,14 @@ _WRITTEN_OUT = r"([aou])e([bcdfghjklmnpqrstvwxyz])"
 
 @dataclass(frozen=True)
 class WeightedWords:
-    """The words of n values.
+    """The words of n values."""
 
-    Attributes
-    ----------
-    text : numpy.ndarray, uint8
-        The u distinct words one after the other, in UTF-8, in the order of their bytes; with their
-        spelling where it differs, see `spelled_words`.
-    starts : numpy.ndarray of shape (u + 1,), int64
-        Word i is ``text[starts[i]:starts[i + 1]]``.
-    weights : numpy.ndarray of shape (u,), float32
-    offsets : numpy.ndarray of shape (n + 1,), int64
-    members : numpy.ndarray, int32
-        The words of value i are ``members[offsets[i]:offsets[i + 1]]``, ascending.
-    """
-
+    # uint8: the u distinct words one after the other, in UTF-8, in the order of their bytes; with
+    # their spelling where it differs, see `spelled_words`
     text: np.ndarray
-    starts: np.ndarray
-    weights: np.ndarray
+    starts: np.ndarray  # int64 (u + 1,): word i is ``text[starts[i]:starts[i + 1]]``
+    weights: np.ndarray  # float32 (u,)
+    # int64 (n + 1,), int32: words of value i are ``members[offsets[i]:offsets[i + 1]]``, ascending
     offsets: np.ndarray
     members: np.ndarray
 
@@ -76,13 +67,8 @@ class WeightedWords:
 class LexicalEmbedder(stored.ArrayModel):
     """The lexical model. Made by `create`.
 
-    Parameters
-    ----------
-    weights : numpy.ndarray of shape (v + 1,), float32
-        How much each counts in a value; the last is for words that are not among them.
-    distinctions : sequence of str
-        Names of the rules by which values are apart, whatever words they have; who encodes values
-        applies them.
+    The last weight is for words that are not among the others. By the rules of `distinctions`
+    values are apart, whatever words they have; who encodes values applies them.
     """
 
     kind = "lexical"
@@ -145,7 +131,6 @@ class LexicalEmbedder(stored.ArrayModel):
 
     @classmethod
     def from_stored(cls, model: stored.StoredModel) -> LexicalEmbedder:
-        """Make the embedder from what `embed.stored.load` found in a folder."""
         return cls(
             model.words("words"),
             model.array("weights", np.float32, 1),
@@ -162,13 +147,7 @@ class LexicalEmbedder(stored.ArrayModel):
 def create(
     *, corpus: str | Path | None = None, distinctions: Sequence[str] = ()
 ) -> LexicalEmbedder:
-    """Make the lexical model; rare words of a corpus count more in a value.
-
-    Examples
-    --------
-    >>> create().encode(["new york", "york"]).offsets.tolist()
-    [0, 2, 3]
-    """
+    """Make the lexical model; rare words of a corpus count more in a value."""
     words, weights = pa.array([], pa.large_string()), np.ones(1, np.float32)
     if corpus is not None:
         words, counts, n_tokens = frequent_words(corpus, MAX_WORDS)
@@ -192,7 +171,7 @@ def _with_light_forms(
 
 
 def spelled_words(words: pa.LargeStringArray) -> pa.LargeStringArray:
-    r"""Add their spellings to distinct words, in Latin letters.
+    """Add their spellings to distinct words, in Latin letters.
 
     A word that is spelled otherwise than it is written, such as a Cyrillic one, becomes the word,
     the sign `SPELLED`, and the spelling. Words of one spelling have all letters in common and are
@@ -200,11 +179,6 @@ def spelled_words(words: pa.LargeStringArray) -> pa.LargeStringArray:
 
     `embed.spelling` spells them. ``ae``, ``oe`` and ``ue`` before a consonant
     are spelled as one letter, since German names are written with them or without.
-
-    Examples
-    --------
-    >>> spelled_words(pa.array(["oslo", "москва", "koeln"], pa.large_string())).to_pylist()
-    ['oslo', 'москва\x1fmoskva', 'koeln\x1fkoln']
     """
     spelled = pc.replace_substring_regex(spellings(words), _WRITTEN_OUT, r"\1\2")
     differs = pc.and_(pc.not_equal(spelled, words), pc.not_equal(spelled, ""))

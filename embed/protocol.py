@@ -77,14 +77,7 @@ _SHOWN_CHARACTERS = 60
 
 
 def require_unit_or_zero(values: pa.Array, vectors: np.ndarray) -> None:
-    """Refuse vectors with NaN or infinite entries, and those that are neither zero nor of length 1.
-
-    Parameters
-    ----------
-    values : pyarrow string array of length n
-    vectors : numpy.ndarray of shape (n, dimensions), float32
-        What a model gave for them.
-    """
+    """Refuse vectors with NaN or infinite entries, and those neither zero nor of length 1."""
     # In float64 no square of a float32 number vanishes or overflows.
     lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))
     # Written so that NaN, which compares false with everything, is refused.

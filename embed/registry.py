@@ -33,10 +33,6 @@ def check_model(model: str) -> None:
     """Raise an error if a model string cannot become an embedder.
 
     No model is read, so that the check can run before long work.
-
-    Examples
-    --------
-    >>> check_model("hashing")
     """
     if model in ("lexical", "hashing", "fasttext") or (
         model.startswith(_SENTENCE) and len(model) > len(_SENTENCE)
@@ -51,23 +47,12 @@ def check_model(model: str) -> None:
 
 
 def has_value_vectors(model: str) -> bool:
-    """Return whether a model makes a value of words in a way that can be chosen.
-
-    Examples
-    --------
-    >>> has_value_vectors("fasttext"), has_value_vectors("lexical")
-    (True, False)
-    """
+    """Return whether a model makes a value of words in a way that can be chosen."""
     return model == "fasttext" or model.endswith((".bin", *_TEXT_SUFFIXES))
 
 
 def check_choice(model: str, value_vectors: str | None) -> None:
-    """Raise InputError if the words of a model cannot make up a value in this way.
-
-    Examples
-    --------
-    >>> check_choice("fasttext", "mean")
-    """
+    """Raise InputError if the words of a model cannot make up a value in this way."""
     if value_vectors is None:
         return
     check_value_vectors(value_vectors)
@@ -87,10 +72,6 @@ def check_choices(models: Iterable[str], value_vectors: str | None) -> None:
     """Raise InputError unless the words of some of the models can make up a value in this way.
 
     The others have no such choice; see `check_choice`.
-
-    Examples
-    --------
-    >>> check_choices(["lexical", "fasttext"], "mean")
     """
     every = list(models)
     for model in [model for model in every if has_value_vectors(model)] or every:
@@ -228,6 +209,5 @@ def _read(model: str, value_vectors: str) -> Embedder:
         from embed.glove import load_text
 
         return load_text(model)
-    if (Path(model) / stored.DESCRIPTION).is_file():
-        return load_embedder(model)
-    raise InputError(f"The model must be {MODEL_FORMS}; got {model!r}.")
+    check_model(model)
+    return load_embedder(model)

@@ -28,7 +28,7 @@ ROWS_PER_BATCH = 32
 _MODEL_FOLDER = "model"
 
 
-class SentenceEmbedder:
+class SentenceEmbedder(stored.ArrayModel):
     """A sentence-transformers model as an embedder."""
 
     kind = "sentence"
@@ -37,22 +37,7 @@ class SentenceEmbedder:
         self._model = model
         self._name = name
         self._fingerprint = fingerprint
-        self._dimensions = len(self._encode(["x"])[0])
-
-    @property
-    def dimensions(self) -> int:
-        """Length of every vector."""
-        return self._dimensions
-
-    @property
-    def fingerprint(self) -> str:
-        """Return a digest of the weights, the tokens and the longest input.
-
-        It is computed once, in a pass over the weights.
-        """
-        if self._fingerprint is None:
-            self._fingerprint = _fingerprint(self._model)
-        return self._fingerprint
+        self.dimensions = len(self._encode(["x"])[0])
 
     def embed(self, values: Values) -> np.ndarray:
         """Embed values; see :meth:`embed.protocol.Embedder.embed`.
@@ -79,12 +64,11 @@ class SentenceEmbedder:
 
     @classmethod
     def from_stored(cls, model: stored.StoredModel) -> SentenceEmbedder:
-        """Make the embedder from what `embed.stored.load` found in a folder."""
         loaded = _load_model(str(model.folder / _MODEL_FOLDER))
         return cls(loaded, model.option("name", str), fingerprint=model.fingerprint)
 
     def recompute_fingerprint(self) -> str:
-        """Return the fingerprint of the model as it is in memory."""
+        """Return a digest of the weights, the tokens and the longest input, as they are."""
         return _fingerprint(self._model)
 
     def _encode(self, texts: list[str]) -> np.ndarray:
@@ -107,7 +91,6 @@ class SentenceEmbedder:
 
 
 def load_sentence_model(name: str) -> SentenceEmbedder:
-    """Load a sentence-transformers model by name or path."""
     return SentenceEmbedder(_load_model(name), name)
 
 

@@ -1,4 +1,4 @@
-r"""How words of other scripts are spelled in Latin letters.
+"""How words of other scripts are spelled in Latin letters.
 
 Rules bring a word near the spelling that names have in English texts, and what they leave is
 spelled letter by letter by anyascii.
@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from anyascii import anyascii
 
-from embed.words import string_buffers
+from pexeso.runtime.buffers import string_buffers
 from pexeso.runtime.compiled import compiled
 
 loops = compiled("embed.loops")
@@ -46,12 +46,6 @@ def spellings(words: pa.LargeStringArray) -> pa.LargeStringArray:
     """Spell words of small letters in Latin ones.
 
     What is not to be spelled (`NOT_SPELLED`) stays as it is.
-
-    Examples
-    --------
-    >>> words = pa.array(["oslo", "москва", "ストックホルム", "ไลป์ซิก", "東京"], pa.large_string())
-    >>> spellings(words).to_pylist()
-    ['oslo', 'moskva', 'stokhorm', 'laipsik', '東京']
     """
     is_ascii = pc.string_is_ascii(words)
     if pc.all(is_ascii).as_py():
@@ -75,12 +69,6 @@ def sounds_of(values: pa.LargeStringArray) -> np.ndarray:
     value has letters of another script than Latin. The next 32 are a hash of the sounds of its
     letters, and those above the number of its consonants, 7 at most, in 3 bits, and a hash of them,
     like ones taken for one another: values that sound the same have consonants that do.
-
-    Examples
-    --------
-    >>> sounds = sounds_of(pa.array(["tokyo", "токио", "5"], pa.large_string()))
-    >>> int(sounds[0] ^ sounds[1]), int(sounds[2])
-    (1, 0)
     """
     is_other, texts = np.zeros(len(values), bool), values
     if pc.any(pc.match_substring_regex(values, _BEYOND_LATIN)).as_py():

@@ -38,8 +38,9 @@ from numpy.lib import format as npy
 
 from embed import stored
 from embed.protocol import Embedder, Values
-from embed.words import string_buffers
-from pexeso.errors import EmbedderError, InputError, OutputError
+from pexeso.errors import EmbedderError, OutputError
+from pexeso.runtime.buffers import string_buffers
+from pexeso.runtime.checks import require_choice
 
 DESCRIPTION = "embedder.json"
 FORMAT_VERSION = 2
@@ -65,7 +66,7 @@ Part = np.ndarray | pa.LargeStringArray
 
 
 class ArrayModel:
-    """Base of embedders that are arrays and words: their fingerprint, and how they are saved."""
+    """Base of embedders: their fingerprint, and how those of arrays and words are saved."""
 
     kind: str
     _fingerprint: str | None = None
@@ -246,7 +247,6 @@ def set_precision(folder: Path, precision: str) -> None:
 
 
 def load(folder: Path, *, verify: bool = False) -> StoredModel:
-    """Open a model folder."""
     description, raw = _read_description(folder)
     if description.get("format") != FORMAT_VERSION:
         raise EmbedderError(
@@ -368,17 +368,7 @@ class HalfPrecision:
     precision = HALF
 
     def __init__(self, whole: Embedder) -> None:
-        self.whole = whole
-
-    @property
-    def kind(self) -> str:
-        """The sort of model: that of `whole`."""
-        return self.whole.kind
-
-    @property
-    def dimensions(self) -> int:
-        """Length of every vector."""
-        return self.whole.dimensions
+        self.whole, self.kind, self.dimensions = whole, whole.kind, whole.dimensions
 
     @cached_property
     def fingerprint(self) -> str:
@@ -388,10 +378,7 @@ class HalfPrecision:
     def embed(self, values: Values) -> np.ndarray:
         """Embed values as `whole` does, and round each entry to float16.
 
-        Returns
-        -------
-        numpy.ndarray of shape (n, dimensions), float32
-            Of length 1 to within ``2**-10.9``, or zeros.
+        Vectors are float32, and of length 1 to within ``2**-10.9``, or zeros.
         """
         return in_half(self.whole.embed(values))
 
@@ -402,13 +389,7 @@ class HalfPrecision:
 
 
 def in_half(vectors: np.ndarray) -> np.ndarray:
-    """Round each entry to the nearest float16 number, a tie to the even one; float32.
-
-    Examples
-    --------
-    >>> in_half(np.array([[0.1, 0.5]], np.float32)).tolist()
-    [[0.0999755859375, 0.5]]
-    """
+    """Round each entry to the nearest float16 number, a tie to the even one; float32."""
     with np.errstate(over="ignore"):  # what is infinite then is refused where vectors are checked
         return vectors.astype(np.float16).astype(np.float32)
 
@@ -424,8 +405,4 @@ def with_precision(embedder: Embedder, precision: str) -> Embedder:
 
 
 def check_precision(precision: object) -> None:
-    """Refuse what is not one of `PRECISIONS`."""
-    if precision not in PRECISIONS:
-        raise InputError(
-            f"vector_precision must be one of {', '.join(PRECISIONS)}. Got {precision!r} instead."
-        )
+    require_choice("vector_precision", precision, PRECISIONS)

@@ -28,8 +28,9 @@ import torch
 
 from embed import stored
 from embed.protocol import Values
-from embed.words import Vocabulary, WordIndex, as_strings, split_words, string_buffers
+from embed.words import Vocabulary, WordIndex, as_strings, split_words
 from pexeso.errors import EmbedderError
+from pexeso.runtime.buffers import string_buffers
 from pexeso.runtime.compiled import compiled
 
 loops = compiled("embed.loops")
@@ -60,17 +61,8 @@ def hash_ngrams(
     where fastText widens every byte as a *signed* number (Bojanowski, Grave, Joulin, Mikolov, TACL
     2017, section 3.2, and the program published with it).
 
-    Parameters
-    ----------
-    counts : numpy.ndarray of shape (u,), int64, optional
-        What `count_ngrams` gives for the words, where it is known.
-
-    Returns
-    -------
-    hashes : numpy.ndarray, uint32
-        By word, then by first character, then by length: the order of fastText.
-    offsets : numpy.ndarray of shape (u + 1,), int64
-        The hashes of word i are ``hashes[offsets[i]:offsets[i + 1]]``.
+    The hashes of word i are ``hashes[offsets[i]:offsets[i + 1]]``, by first character, then by
+    length. `counts` is what `count_ngrams` gives, where it is known.
     """
     if counts is None:
         counts = count_ngrams(words, min_n, max_n)
@@ -106,23 +98,11 @@ _WORDS_PER_BLOCK = 1 << 12
 
 
 class SubwordEmbedder(stored.ArrayModel):
-    """An embedder that averages rows of a table.
+    """An embedder that averages rows of a table: first those of its words, then of n-gram buckets.
 
-    Made by the modules `fasttext`, `hashing` and `glove`.
-
-    Parameters
-    ----------
-    rows : numpy.ndarray of shape (v + buckets, dimensions), float32
-        First the rows of the v words of the vocabulary, unless `own_rows` is False, then those of
-        the n-gram buckets. May be memory-mapped.
-    centre : numpy.ndarray of shape (dimensions,), float32
-        Taken away from each word's mean; zeros to take nothing away.
-    weights : numpy.ndarray of shape (v + 1,), float32, optional
-        How much each word of the vocabulary counts in a value, and last, how much any other word
-        does; finite and above 0. Left out: all count alike.
-    packed : bool
-        Whether a row is not `dimensions` numbers in float32 but something that a subclass reads in
-        `_average`; there are as many dimensions as numbers in the centre.
+    Made by the modules `fasttext`, `hashing` and `glove`. With `own_rows` False words have no rows.
+    The `centre` is taken away from each word's mean. The last weight is that of words which are not
+    in the vocabulary. `packed` rows are read by a subclass in `_average`, and are not float32.
     """
 
     def __init__(
@@ -147,7 +127,7 @@ class SubwordEmbedder(stored.ArrayModel):
         stored.check_weights(kind, weights, len(words))
         self.kind = kind
         self._rows = rows
-        self._centre = centre
+        self._centre, self.dimensions = centre, len(centre)
         self._vocabulary = Vocabulary(words)
         self._weights = weights
         self._smallest_weight = float(weights.min())
@@ -155,11 +135,6 @@ class SubwordEmbedder(stored.ArrayModel):
         self._min_n, self._max_n = min_n, max_n
         self._notes = dict(notes or {})
         self._fingerprint = fingerprint
-
-    @property
-    def dimensions(self) -> int:
-        """Length of every vector."""
-        return len(self._centre)
 
     @property
     def options(self) -> MappingProxyType[str, Any]:
@@ -182,7 +157,6 @@ class SubwordEmbedder(stored.ArrayModel):
 
     @classmethod
     def from_stored(cls, model: stored.StoredModel) -> SubwordEmbedder:
-        """Make the embedder from what `embed.stored.load` found in a folder."""
         return cls(
             model.kind,
             model.array("rows", np.float32, 2),
@@ -197,15 +171,9 @@ class SubwordEmbedder(stored.ArrayModel):
         )
 
     def word_means(self, words: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the plain mean of each word's rows, before centring.
+        """Return the plain mean of each word's rows, before centring, and whether it has any.
 
         fastText calls it the word vector.
-
-        Returns
-        -------
-        means : numpy.ndarray of shape (u, dimensions), float32
-        known : numpy.ndarray of shape (u,), bool
-            False where a word has no row at all; its mean is zero.
         """
         return self._means(words, self._vocabulary.find(words))
 
@@ -306,14 +274,7 @@ class SubwordEmbedder(stored.ArrayModel):
 def _words_by_block(index: WordIndex, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Divide words into those in several blocks of so many values and those in one.
 
-    Returns
-    -------
-    shared : numpy.ndarray, int64
-        Numbers of the former, ascending.
-    alone : numpy.ndarray, int64
-        Numbers of the latter, by block and then ascending.
-    ends : numpy.ndarray of shape (blocks + 1,), int64
-        Those of block i are ``alone[ends[i]:ends[i + 1]]``.
+    The latter, alone in block i, are ``alone[ends[i]:ends[i + 1]]``.
     """
     n_values = len(index.offsets) - 1
     if n_values <= size:

@@ -11,25 +11,17 @@ import pyarrow.compute as pc
 
 from embed.protocol import Values
 from pexeso.errors import InputError
+from pexeso.runtime.buffers import string_buffers
 from pexeso.runtime.ranges import mixed, runs_of_lists
 
 
 @dataclass(frozen=True)
 class WordIndex:
-    """The words of a batch of values, in compressed sparse row form.
+    """The words of a batch of values, in compressed sparse row form."""
 
-    Attributes
-    ----------
-    words : pyarrow.LargeStringArray of length u
-        The distinct words, in the order of their UTF-8 bytes.
-    offsets : numpy.ndarray of shape (n + 1,), int64
-        The words of value i are ``word_ids[offsets[i]:offsets[i + 1]]``.
-    word_ids : numpy.ndarray, int32
-        Positions in ``words``, ascending within each value. A word that a value holds twice is
-        listed twice.
-    """
-
-    words: pa.LargeStringArray
+    words: pa.LargeStringArray  # The distinct words, in the order of their UTF-8 bytes
+    # int64 (n + 1,), int32: words of value i are ``word_ids[offsets[i]:offsets[i + 1]]``,
+    # ascending; one that a value holds twice is listed twice
     offsets: np.ndarray
     word_ids: np.ndarray
 
@@ -56,27 +48,6 @@ def as_strings(values: Values) -> pa.LargeStringArray:
             f"Values to embed must be strings or None; got an Arrow array of {values.type}."
         )
     return pc.fill_null(values.cast(pa.large_string()), "")
-
-
-def string_buffers(strings: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the UTF-8 bytes of a string array without nulls, and the start of each string.
-
-    Nothing is copied.
-
-    Returns
-    -------
-    text : numpy.ndarray of shape (number of bytes,), uint8
-    offsets : numpy.ndarray of shape (n + 1,), int64
-        String i is ``text[offsets[i]:offsets[i + 1]]``; the first offset need not be 0.
-    """
-    _, offset_buffer, text_buffer = strings.buffers()
-    if offset_buffer is None or len(strings) == 0:
-        return np.zeros(0, np.uint8), np.zeros(len(strings) + 1, np.int64)
-    offsets = np.frombuffer(offset_buffer, np.int64)[
-        strings.offset : strings.offset + len(strings) + 1
-    ]
-    text = np.zeros(0, np.uint8) if text_buffer is None else np.frombuffer(text_buffer, np.uint8)
-    return text, offsets
 
 
 def split_words(values: Values) -> WordIndex:
@@ -169,13 +140,7 @@ RUN_BYTES = 1 << 20
 
 
 def hash_strings(strings: pa.LargeStringArray) -> np.ndarray:
-    """Hash strings to 64 bits: a polynomial of their bytes, mixed.
-
-    Returns
-    -------
-    numpy.ndarray of shape (n,), uint64
-        The same on every machine.
-    """
+    """Hash strings to 64 bits, uint64: a polynomial of their bytes, mixed."""
     text, offsets = string_buffers(strings)
     lengths = np.diff(offsets)
     hashes = np.zeros(len(strings), np.uint64)

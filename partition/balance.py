@@ -51,27 +51,14 @@ def partition_bytes(
 
 @dataclass(frozen=True)
 class Limits:
-    """How many partitions, and how large.
+    """How many partitions, and how large."""
 
-    Attributes
-    ----------
-    n_bins : int
-        Partitions to begin with.
-    fixed : bool
-        True where there must be exactly `n_bins`; False where more are opened as needed and empty
-        ones are dropped.
-    limit_bytes : int
-        Most bytes of a partition.
-    piece_columns : int
-        Most columns of a piece: so few that there are at least `n_bins` pieces.
-    """
-
-    n_bins: int
-    fixed: bool
-    limit_bytes: int
+    n_bins: int  # Partitions to begin with
+    fixed: bool  # False where more are opened as needed, and empty ones are dropped
+    limit_bytes: int  # Most of a partition
     large_bytes: int
     piece_bytes: int
-    piece_columns: int
+    piece_columns: int  # Most of a piece: so few that there are at least `n_bins` pieces
 
     @property
     def n_clusters(self) -> int:
@@ -110,22 +97,12 @@ def size_limits(
 class Pieces:
     """Runs of columns of one cluster that stay together.
 
-    They are sorted by cluster and, within it, from the centre outwards.
-
-    Attributes
-    ----------
-    cluster : ndarray, shape (p,), int64
-    column : ndarray, shape (p,), int64
-        The column where it is a piece of its own, else -1.
-    size_step, column_step : ndarray, shape (p,), int64
-        Which run of the cluster it is: multiples of ``piece_bytes`` and of ``piece_columns`` that
-        lie before it.
-    n_bytes : ndarray, shape (p,), int64
-    n_columns : ndarray, shape (p,), int64
+    They are sorted by cluster and, within it, from the centre outwards. All arrays are int64 (p,).
     """
 
     cluster: np.ndarray
-    column: np.ndarray
+    column: np.ndarray  # Where it is a piece of its own, else -1
+    # Which run of the cluster it is: multiples of `piece_bytes` and `piece_columns` before it
     size_step: np.ndarray
     column_step: np.ndarray
     n_bytes: np.ndarray
@@ -140,18 +117,9 @@ def cut(
     n_bytes: np.ndarray,
     limits: Limits,
 ) -> tuple[Pieces, np.ndarray]:
-    """Cut clusters that are held in memory into pieces.
+    """Cut clusters that are held in memory into pieces, and return each column's piece too.
 
-    Parameters
-    ----------
-    column_ids, clusters, ties, n_bytes : ndarray, shape (n,), integers
-        `ties` orders columns of equal divergence.
-    divergences : ndarray, shape (n,), float64
-
-    Returns
-    -------
-    piece_of : ndarray, shape (n,), int64
-        Position in `pieces` of every column's piece.
+    Arrays have an entry for each column; `ties` orders those of equal divergence.
     """
     is_large = n_bytes > limits.piece_bytes
     order = np.lexsort((column_ids, ties, divergences, is_large, clusters))
@@ -179,19 +147,10 @@ def cut(
 def place(
     pieces: Pieces, limits: Limits, divergence_from: Callable[[int], np.ndarray]
 ) -> np.ndarray:
-    """Choose a partition for every piece.
+    """Choose a partition for every piece; they are numbered from 0 without gaps.
 
-    Parameters
-    ----------
-    divergence_from : callable
-        ``cluster -> ndarray (k,)``: divergence between its centre and every centre. Partitions
-        beyond k have no centre; they count as infinitely far and are used when nothing nearer has
-        room.
-
-    Returns
-    -------
-    ndarray, shape (p,), int64
-        Partition of each piece, numbered from 0 without gaps.
+    `divergence_from` a cluster is that between its centre and all k centres. Partitions beyond k
+    have no centre; they count as infinitely far and are used when nothing nearer has room.
     """
     bins = _Bins(limits, divergence_from)
     partition = np.full(len(pieces.cluster), -1, dtype=np.int64)

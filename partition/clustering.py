@@ -93,19 +93,12 @@ CANDIDATES_PER_EMPTY_CLUSTER = 4
 class Partials:
     """What one pass over some columns leaves behind: sums by cluster, to be added up in any order.
 
-    Attributes
-    ----------
-    sums : ndarray, shape (k, F), int64
-        Sum of the features of the cluster's columns, in units of 1 / SCALE.
-    counts : ndarray, shape (k,), int64
-        Number of columns.
-    costs : ndarray, shape (k,), int64
-        Sum of the divergences between the columns and the centre, in units of 1 / SCALE.
+    All are int64; features and divergences are in units of 1 / SCALE.
     """
 
-    sums: np.ndarray
-    counts: np.ndarray
-    costs: np.ndarray
+    sums: np.ndarray  # (k, F): of the features of the cluster's columns
+    counts: np.ndarray  # (k,): columns
+    costs: np.ndarray  # (k,): of the divergences between the columns and the centre
 
     @classmethod
     def zeros(cls, n_clusters: int, n_features: int) -> Partials:
@@ -157,17 +150,8 @@ def seed_centres(features: np.ndarray, n_clusters: int, *, seed: int) -> np.ndar
     before; of a few such draws the one is kept that lowers the sum of divergences most (Arthur and
     Vassilvitskii 2007, the variant that scikit-learn uses too). A single draw often lands on a
     column of one or two values, which is far from everything and near to nothing. The
-    Jensen-Shannon divergence is the square of a metric, as k-means++ wants it.
-
-    Parameters
-    ----------
-    features : ndarray, shape (n, F), float64
-        A sample of the columns; at least one.
-
-    Returns
-    -------
-    ndarray, shape (k, F), float64
-        k is `n_clusters`, or the number of distinct rows where that is smaller.
+    Jensen-Shannon divergence is the square of a metric, as k-means++ wants it. There are as many
+    centres as distinct rows where these are fewer than `n_clusters`.
     """
     generator = np.random.default_rng(seed)
     n_draws = 2 + int(np.log(n_clusters))
@@ -205,11 +189,8 @@ def iterate(
 ) -> np.ndarray:
     """Repeat assignment and update until nothing changes.
 
-    Parameters
-    ----------
-    farthest : callable
-        ``(centres, n) -> features (<= n, F)`` of the columns farthest from their nearest centre,
-        farthest first. Asked only when a cluster is empty.
+    Where a cluster is empty, `farthest` returns the features of so many columns that are farthest
+    from their nearest centre, farthest first.
     """
     for _ in range(max_iterations):
         partials = measure(centres)
@@ -233,13 +214,7 @@ def iterate_in_memory(
     *,
     max_iterations: int = MAX_ITERATIONS,
 ) -> np.ndarray:
-    """Run :func:`iterate` over columns that are held in memory.
-
-    Parameters
-    ----------
-    ties : ndarray, shape (n,), int64
-        Orders columns that are equally far from their centres.
-    """
+    """Run `iterate` over columns in memory; `ties` orders those equally far from their centres."""
 
     def measure(centres: np.ndarray) -> Partials:
         return partial_sums(features, centres)
@@ -273,14 +248,9 @@ def _reseed(
 
 
 def hash64(column_ids: np.ndarray, seed: int) -> np.ndarray:
-    """Return hashes of column numbers, which order columns that nothing else orders.
+    """Return hashes of column numbers, which order columns that nothing else orders: int64.
 
-    The order is the same on every machine.
-
-    Returns
-    -------
-    ndarray, shape (n,), int64
-        Not negative. The finaliser of SplitMix64 (Steele, Lea, Flood 2014), top bit cleared.
+    The finaliser of SplitMix64 (Steele, Lea, Flood 2014), top bit cleared.
     """
     offset = np.array([((seed + 1) * 0x9E3779B97F4A7C15) & (2**64 - 1)], dtype=np.uint64)
     state = (

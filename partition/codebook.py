@@ -29,14 +29,9 @@ STEPS_OF_ONE = float(1 << 18)
 
 @dataclass(frozen=True, eq=False)
 class Codebook:
-    """Centroids that cut the vector space into regions.
+    """Centroids that cut the vector space into regions."""
 
-    Attributes
-    ----------
-    centroids : ndarray, shape (B, dimensions), float32
-        B is at most 256, and 0 where nothing in the sample had a meaning.
-    """
-
+    # float32 (b, dimensions): at most 256, none where nothing in the sample had a meaning
     centroids: np.ndarray
 
     @property
@@ -56,14 +51,8 @@ def fit_codebook(sample: np.ndarray, *, n_codes: int = MAX_CODES, seed: int = 0)
     The result depends on the set of vectors in the sample and on the seed, not on their order:
     vectors are made distinct and sorted first, and k-means runs in one thread, because the order in
     which threads add up is not repeatable. It runs in float64 and the centroids are rounded, so
-    that the kernels of a processor do not show.
-
-    Parameters
-    ----------
-    sample : ndarray, shape (n, dimensions), float32
-        Zero vectors are left out.
-    n_codes : int, default 256
-        Number of centroids, 1 to 256; fewer are fitted when the sample has fewer distinct vectors.
+    that the kernels of a processor do not show. Zero vectors are left out; there are as many
+    centroids as distinct vectors where these are fewer than `n_codes`.
     """
     if not 1 <= n_codes <= MAX_CODES:
         raise InputError(f"n_codes must be a whole number from 1 to {MAX_CODES}. Got {n_codes!r}.")
@@ -87,13 +76,8 @@ def fit_codebook(sample: np.ndarray, *, n_codes: int = MAX_CODES, seed: int = 0)
 def assign(vectors: np.ndarray, codebook: Codebook) -> np.ndarray:
     """Region of every vector: its nearest centroid, the lowest number where two are equally near.
 
-    Memory beside the input and the result is that of one chunk of about a million products,
-    whatever `n` is.
-
-    Returns
-    -------
-    ndarray, shape (n,), int32
-        In [0, codebook.no_meaning]; zero vectors get `codebook.no_meaning`.
+    Zero vectors get `Codebook.no_meaning`. Memory beside the input and the result is that of one
+    chunk of about a million products.
     """
     vectors, centroids = _checked(vectors), codebook.centroids
     codes = np.full(len(vectors), codebook.no_meaning, dtype=np.int32)

@@ -18,7 +18,7 @@ samples are taken by hash, sums are kept in fixed point, and vectors are compare
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,19 +29,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from partition import balance, batches
+from partition import balance
 from partition.balance import Limits, Pieces, cut, fixed_limits, place, size_limits
-from partition.batches import features_of, matrix_of
 from partition.clustering import (
     Partials,
     hash64,
     iterate,
     iterate_in_memory,
     jensen_shannon,
+    nearest,
+    normalise,
+    partial_sums,
+    row_chunks,
     seed_centres,
 )
-from partition.codebook import MAX_CODES, Codebook, fit_codebook
-from pexeso.errors import LakeError
+from partition.codebook import MAX_CODES, Codebook, assign, fit_codebook
+from pexeso.errors import InputError, LakeError
 from pexeso.runtime.exchange import (
     BucketWriter,
     batches_of_bucket,
@@ -81,6 +84,16 @@ _FEATURES = pa.schema(
         ("tie", pa.int64()),
     ]
 )
+CODES = pa.schema([("value", pa.string()), ("code", pa.int32())])
+ASSIGNED = pa.schema(
+    [
+        ("column_id", pa.int64()),
+        ("n_bytes", pa.int64()),
+        ("tie", pa.int64()),
+        ("cluster", pa.int32()),
+        ("divergence", pa.float64()),
+    ]
+)
 
 
 class Attempt(Protocol):
@@ -110,29 +123,13 @@ def plan_partitions(
 ) -> int:
     """Divide the columns of a lake into partitions of similar content and bounded size.
 
-    The partition of each column is left in the folder, to be read by `planned`.
+    The partition of each column is left in the folder, to be read by `planned`, and their number
+    returned. `run` runs tasks whose files come into the folder. Zero vectors, and values that are
+    missing in `vectors`, count as values without meaning.
 
-    Parameters
-    ----------
-    run
-        Runs tasks whose files come into the folder.
-    vectors : sequence of path
-        Zero vectors, and values that are missing here, count as values without meaning.
-    n_partitions : int or None
-        So many partitions, or one a column where there are fewer columns. Exactly one of this and
-        `partition_bytes` is given.
-    partition_bytes : int or None
-        No partition larger than so many bytes, by the estimate of
-        :func:`partition.balance.partition_bytes`.
-    min_partitions : int, default 1
-        With `partition_bytes`: so many clusters at least are looked for.
-    n_codes : int, default 256
-        Regions of the histograms, 1 to 256.
-
-    Returns
-    -------
-    int
-        How many partitions there are.
+    There are `n_partitions`, or one a column where there are fewer columns; or as many as it takes
+    for none to be larger than `partition_bytes`, by the estimate of `balance.partition_bytes`, from
+    at least `min_partitions` clusters.
     """
     counts = [*run(_count, postings), (0, 0, -1)]
     n_columns, n_values = (sum(count[place] for count in counts) for place in (0, 1))
@@ -195,14 +192,6 @@ def limits_of(
     """Return how many partitions `plan_partitions` begins with, and how large they may be.
 
     With one there is nothing to plan: it gets every column.
-
-    Parameters
-    ----------
-    n_columns : int
-    n_values : int
-        Of all columns together.
-    dimensions, n_partitions, partition_bytes, entry_bytes, min_partitions
-        See `plan_partitions`; `partition_bytes` counts where `n_partitions` is None.
     """
     total_bytes = balance.partition_bytes(n_values, n_values, dimensions, entry_bytes)
     if n_partitions is None:
@@ -329,12 +318,12 @@ def _of_least_ties(path: Path, attempt: Attempt, *, highest_tie: int) -> pa.Tabl
 
 
 def _sum_by_centre(path: Path, attempt: Attempt, *, centres: np.ndarray) -> Partials:
-    return batches.sums_of(_rows_of(path), centres)
+    return sums_of(_rows_of(path), centres)
 
 
 def _farthest(path: Path, attempt: Attempt, *, centres: np.ndarray, n: int) -> pa.Table:
     rows = pa.Table.from_batches(
-        batches.add_divergences(_rows_of(path), centres),
+        add_divergences(_rows_of(path), centres),
         _FEATURES.append(pa.field("divergence", pa.float64())),
     )
     return rows.sort_by(_FARTHEST_FIRST).slice(0, n)
@@ -388,9 +377,7 @@ def _count_codes(
     """Count the values of a bucket by column and region, for the tasks that own the columns."""
     bucket, path = item
     rows = pq.ParquetFile(path).iter_batches(BATCH_ROWS, columns=["value", "vector"])
-    codes = pa.Table.from_batches(
-        batches.encode_values(rows, codebook, dimensions), batches.CODES
-    ).combine_chunks()
+    codes = pa.Table.from_batches(encode_values(rows, codebook, dimensions), CODES).combine_chunks()
     known = codes["value"].combine_chunks()
     regions = np.append(codes["code"].to_numpy(), np.int32(codebook.no_meaning))
     with BucketWriter(attempt.path("counts", "part.arrow"), n_parts, _COUNTS) as writer:
@@ -472,9 +459,9 @@ def _divide(
 def _assign(
     path: Path, attempt: Attempt, *, centres: np.ndarray, dimensions: int, entry_bytes: int
 ) -> None:
-    assigned = batches.assign_columns(_rows_of(path), centres, dimensions, entry_bytes)
+    assigned = assign_columns(_rows_of(path), centres, dimensions, entry_bytes)
     file = attempt.path("assigned", "part.arrow")
-    with BucketWriter(file, len(centres), batches.ASSIGNED) as writer:
+    with BucketWriter(file, len(centres), ASSIGNED) as writer:
         for batch in assigned:
             writer.add(batch, batch["cluster"].to_numpy())
 
@@ -483,7 +470,7 @@ def _cut(
     cluster: int, attempt: Attempt, *, placed: Path, n_clusters: int, limits: Limits
 ) -> Pieces:
     """Cut a cluster, from its centre outwards, and write the piece of each of its columns."""
-    rows = read_bucket(placed, cluster, n_clusters, batches.ASSIGNED)
+    rows = read_bucket(placed, cluster, n_clusters, ASSIGNED)
     names = ("column_id", "cluster", "divergence", "tie", "n_bytes")
     arrays = [rows[name].to_numpy() for name in names]
     if len(rows):
@@ -502,3 +489,76 @@ def _choose(item: tuple[int, np.ndarray], attempt: Attempt, *, placed: Path, n_r
     rows = pq.read_table(placed / f"{cluster:05d}-part.parquet", partitioning=None)
     chosen = partitions[rows["piece"].to_numpy()].astype(np.int32)
     _split_plan(attempt, rows["column_id"].to_numpy(), chosen, n_ranges)
+
+
+# What tasks apply to their batches: one slice of a batch at a time is a dense matrix of at most
+# `partition.clustering.CHUNK_ELEMENTS` numbers.
+
+
+def matrix_of(vectors: pa.Array, dimensions: int) -> np.ndarray:
+    """Turn a list array into a matrix: float32 (n, dimensions), zeros where it is null."""
+    lengths = pc.list_value_length(vectors)
+    wrong = pc.fill_null(pc.not_equal(lengths, dimensions), False)
+    if pc.any(wrong).as_py():
+        length = pc.filter(lengths, wrong)[0].as_py()
+        raise InputError(f"Every vector must have {dimensions} dimensions. Got one of {length}.")
+    matrix = np.zeros((len(vectors), dimensions), dtype=np.float32)
+    # flatten() leaves out what lies under a null.
+    known = pc.is_valid(vectors).to_numpy(zero_copy_only=False)
+    matrix[known] = vectors.flatten().to_numpy(zero_copy_only=False).reshape(-1, dimensions)
+    return matrix
+
+
+def features_of(batch: pa.RecordBatch, n_features: int) -> np.ndarray:
+    """Read columns' features from a batch of ``codes: list<int32>`` and ``counts: list<int64>``."""
+    codes = batch.column("codes")
+    counts = np.zeros((batch.num_rows, n_features))
+    rows = pc.list_parent_indices(codes).to_numpy()
+    counts[rows, codes.flatten().to_numpy()] = batch.column("counts").flatten().to_numpy()
+    return normalise(counts)
+
+
+def encode_values(
+    batches: Iterable[pa.RecordBatch], codebook: Codebook, dimensions: int
+) -> Iterator[pa.RecordBatch]:
+    """``(value, vector)`` to :data:`CODES`: the region of every value."""
+    for part in _slices(batches, dimensions):
+        codes = assign(matrix_of(part.column("vector"), dimensions), codebook)
+        yield pa.RecordBatch.from_arrays([part.column("value"), pa.array(codes)], schema=CODES)
+
+
+def sums_of(batches: Iterable[pa.RecordBatch], centres: np.ndarray) -> Partials:
+    """Sum the features of columns by their nearest centres."""
+    total = Partials.zeros(*centres.shape)
+    for part in _slices(batches, centres.shape[1]):
+        total.add(partial_sums(features_of(part, centres.shape[1]), centres))
+    return total
+
+
+def add_divergences(
+    batches: Iterable[pa.RecordBatch], centres: np.ndarray
+) -> Iterator[pa.RecordBatch]:
+    """Append ``divergence: float64`` to features: to the nearest centre."""
+    for part in _slices(batches, centres.shape[1]):
+        divergences = nearest(features_of(part, centres.shape[1]), centres)[1]
+        yield part.append_column("divergence", pa.array(divergences))
+
+
+def assign_columns(
+    batches: Iterable[pa.RecordBatch], centres: np.ndarray, dimensions: int, entry_bytes: int = 4
+) -> Iterator[pa.RecordBatch]:
+    """Features to :data:`ASSIGNED`: every column's size, nearest centre and divergence from it."""
+    for part in _slices(batches, centres.shape[1]):
+        clusters, divergences = nearest(features_of(part, centres.shape[1]), centres)
+        n_values = part.column("n_values").to_numpy()
+        n_bytes = balance.partition_bytes(n_values, n_values, dimensions, entry_bytes)
+        columns = [part.column("column_id"), pa.array(n_bytes), part.column("tie")]
+        yield pa.RecordBatch.from_arrays(
+            [*columns, pa.array(clusters), pa.array(divergences)], schema=ASSIGNED
+        )
+
+
+def _slices(batches: Iterable[pa.RecordBatch], width: int) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for rows in row_chunks(batch.num_rows, width):
+            yield batch.slice(rows.start, rows.stop - rows.start)

@@ -12,12 +12,13 @@ import torch
 
 from benchmarks.gpu.checks import WrongAnswerError
 from benchmarks.gpu.timing import Clock, spread, wall_seconds
-from embed.words import split_words, string_buffers
+from embed.words import split_words
 from pexeso.engine.sparse.partition import SparsePartition, build_partition
 from pexeso.engine.sparse.sparse_space import SparseSpace
 from pexeso.engine.sparse.vectors import LetterSpace, SparseVectors
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import MAX_PAIRS, ColumnCounts, Goal
+from pexeso.runtime.buffers import string_buffers
 
 WORDS = "words"
 N_VALUES, N_QUERIES, VALUES_OF_A_COLUMN = 200_000, 20, 17

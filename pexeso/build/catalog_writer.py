@@ -92,16 +92,8 @@ def write_sorted(
 
     Columns that are kept are numbered from `first_id` on, without a gap, in the order of table,
     name and position by code point, and `IDS` in the scratch folder has them by the item that they
-    come from; None leaves the ids that they have.
-
-    Parameters
-    ----------
-    items, read
-        What the rows are read from, an item in each task.
-    catalog : path
-        The folder to write, at the same path on all machines.
-    n_rows : int
-        Of all items together, or somewhat more.
+    come from; None leaves the ids that they have. Each task reads the rows of an item; all together
+    have `n_rows`, or somewhat less.
     """
     n_ranges = max(1, -(-n_rows // ROWS_PER_FILE))
     bounds = pa.array([], pa.string())
@@ -180,10 +172,8 @@ def _write_range(
         pq.write_table(rows.drop_columns([_ITEM]).cast(SCHEMAS[kind]), path)
 
 
-def read_record_files(
-    paths: Sequence[Path], names: Sequence[str], schema: pa.Schema = SCHEMA
-) -> pa.Table:
-    empty = pa.schema([schema.field(name).with_nullable(True) for name in names]).empty_table()
+def read_record_files(paths: Sequence[Path], names: Sequence[str]) -> pa.Table:
+    empty = pa.schema([SCHEMA.field(name).with_nullable(True) for name in names]).empty_table()
     read = [pq.ParquetFile(path).read(columns=list(names)).select(list(names)) for path in paths]
     return pa.concat_tables([empty, *read], promote_options="default")
 

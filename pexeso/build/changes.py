@@ -198,8 +198,6 @@ def _is_in_any(tables: pa.ChunkedArray, folders: pa.ChunkedArray) -> pa.ChunkedA
 def _above(tables: _Names) -> Iterator[_Names]:
     """Yield the names of the files and folders that hold tables, from the nearest one up.
 
-    Examples
-    --------
     >>> [names.to_pylist() for names in _above(pa.array(["a/b.xlsx#c", "d.csv"]))]
     [['a/b.xlsx', ''], ['a', ''], ['', '']]
     """

@@ -128,7 +128,6 @@ class BuildJob:
 
     @property
     def parts(self) -> list[IndexPart]:
-        """The parts that the index has, or is to have."""
         return registry.requested_parts(self.options.parts, len(self.options.models))
 
     def makes_model(self, model: int) -> bool:

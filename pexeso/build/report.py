@@ -12,13 +12,12 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from pexeso import registry
-from pexeso.build.parts.base import OfParts
+from pexeso.build.parts.base import OfParts, Written
 from pexeso.build.workers import SUMS, median
 from pexeso.errors import InputError
 
 if TYPE_CHECKING:
     from pexeso.lake.left_out import ReasonGroup
-    from pexeso.store.manifest import FolderEntry
 
 # The report of a build or an update, in its folder of the catalog.
 REPORT_FILE = "report.json"
@@ -82,16 +81,7 @@ class BuildReport:
         return sum(stage.seconds for stage in self.stages)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plain JSON form.
-
-        Examples
-        --------
-        >>> report = BuildReport((StageReport("read", 2.5, rows_out=7),), {"cores": 2}).to_dict()
-        >>> report.pop("stages")
-        [{'stage': 'read', 'seconds': 2.5, 'rows_out': 7}]
-        >>> report
-        {'seconds': 2.5, 'facts': {'cores': 2}}
-        """
+        """Return the plain JSON form."""
         stages = [stage.to_dict() for stage in self.stages]
         return {"seconds": round(self.seconds, 3), "facts": self.facts, "stages": stages}
 
@@ -152,15 +142,16 @@ class Update(OfParts):
 
 
 def folder_counts(
-    added: Mapping[str, Sequence[FolderEntry]] | None = None,
+    written: Mapping[str, Written] | None = None,
     rewritten: Mapping[str, Sequence[int]] | None = None,
 ) -> dict[str, int]:
     """Count the folders that an update added to each part, and those that it rewrote."""
     counts: dict[str, int] = {}
+    added = {name: output.folders for name, output in (written or {}).items()}
     for part in registry.registered():
-        for action, folders in (("added", added), ("rewritten", rewritten)):
+        for action, folders in (("added", added), ("rewritten", rewritten or {})):
             name = f"{part.folders_are}_{action}"
-            counts[name] = counts.get(name, 0) + len((folders or {}).get(part.name, ()))
+            counts[name] = counts.get(name, 0) + len(folders.get(part.name, ()))
     return counts
 
 

@@ -407,7 +407,6 @@ Source = FolderSource | SparkSource
 
 
 def n_reading_tasks(workers: Workers, n_bytes: int) -> int:
-    """Return in how many tasks files of so many bytes are read."""
     few = min(4 * workers.cores, 1 + n_bytes // SMALL_READ_BYTES)
     return max(few, n_bytes // READ_BYTES_PER_TASK)
 

@@ -189,7 +189,7 @@ def _append(job: BuildJob, source: FolderSource, delete_missing: bool, compare: 
         columns_added=added["columns"],
         columns_deleted=len(removed_ids),
         left_out=skipped,
-        of_parts=folder_counts({name: output.folders for name, output in written.items()}),
+        of_parts=folder_counts(written),
     )
 
 
@@ -325,8 +325,7 @@ def compact(
             deleted = merge_ranges(*(output.deleted for output in written.values()))
             facts = {"next_column": job.next_column()}
             manifest = job.commit(remaining, written, facts=facts, deleted=deleted)
-    added = {name: output.folders for name, output in written.items()}
-    return Update(manifest.generation, True, of_parts=folder_counts(added, chosen))
+    return Update(manifest.generation, True, of_parts=folder_counts(written, chosen))
 
 
 def rewrite_catalog(job: BuildJob) -> None:
@@ -519,8 +518,7 @@ def add_model(
                 if job.makes_model(getattr(part, "model", 0))
             }
             manifest = job.commit({}, written)
-    added = {name: output.folders for name, output in written.items()}
-    return Update(manifest.generation, True, of_parts=folder_counts(added))
+    return Update(manifest.generation, True, of_parts=folder_counts(written))
 
 
 def _require_room(store: Store, models: tuple[str, ...]) -> None:

@@ -211,10 +211,7 @@ def _read(pipe: IO[bytes]) -> Iterator[bytes]:
 class Attempt:
     """One attempt at a task: its folder, and what it has measured.
 
-    Attributes
-    ----------
-    folder : pathlib.Path
-        Where the task writes. Files in a folder below are taken over when the task has ended.
+    Files in a folder below that are taken over when the task has ended.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -257,18 +254,10 @@ class Needs:
 
 
 class Workers(Protocol):
-    """What runs the tasks of a build or an update, to be used in a `with` block.
+    """What runs the tasks of a build or an update, to be used in a `with` block."""
 
-    Attributes
-    ----------
-    cores : int
-        Tasks that run at a time.
-    facts : dict
-        What reports say of where the tasks ran: ``master`` and ``cores``.
-    """
-
-    cores: int
-    facts: Facts
+    cores: int  # Tasks that run at a time
+    facts: Facts  # What reports say of where the tasks ran: ``master`` and ``cores``
 
     def run(self, task: Task, items: Sequence[Any], folder: Path, needs: Needs) -> Runs:
         """Run a task for every item, and return for each its result, folder and sums."""
@@ -292,14 +281,8 @@ def run_tasks(
     """Run a task for every item, and take over what the attempts that count have written.
 
     A file ``KIND/NAME`` of an attempt becomes ``KIND/00007-NAME`` in `folder`, by the number of
-    its item. What an attempt writes that was given up or began twice stays aside.
-
-    Returns
-    -------
-    results : list
-        Of each item.
-    sums : dict
-        What the tasks measured, added up.
+    its item. What an attempt writes that was given up or began twice stays aside. What the tasks
+    measured is added up.
     """
     attempts = folder / _ATTEMPTS
     results, sums = [], empty_sums()
@@ -387,6 +370,7 @@ class _Process:
     """An interpreter that runs tasks, and the pipes to it."""
 
     def __init__(self, answers: SimpleQueue[tuple[_Process, bytes | None]]) -> None:
+        import_path = os.pathsep.join(map(os.path.abspath, sys.path))
         self._process = subprocess.Popen(
             [
                 sys.executable,
@@ -397,7 +381,7 @@ class _Process:
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, **_ENVIRONMENT, "PYTHONPATH": _import_path()},
+            env={**os.environ, **_ENVIRONMENT, "PYTHONPATH": import_path},
         )
         self._listener = threading.Thread(target=self._listen, args=(answers,), daemon=True)
         self._listener.start()
@@ -456,10 +440,6 @@ _ENVIRONMENT = {
     "MALLOC_MMAP_THRESHOLD_": str(4 << 20),
     "ARROW_DEFAULT_MEMORY_POOL": "system",
 }
-
-
-def _import_path() -> str:
-    return os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
 
 
 def serve() -> None:

@@ -188,17 +188,7 @@ _SCHEMAS = {TABLES: TABLES_SCHEMA, COLUMNS: COLUMNS_SCHEMA, REMOVED: REMOVED_SCH
 
 
 class Catalog:
-    """The tables and columns that hold, read from the files of a catalog.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> rows = pa.Table.from_pylist([{"table": "a.csv", "n_rows": 3}], schema=TABLES_SCHEMA)
-    >>> pq.write_table(rows, folder / part_name(TABLES, 0))
-    >>> Catalog(files_in([folder])).tables(["table", "n_rows"]).to_pylist()
-    [{'table': 'a.csv', 'n_rows': 3}]
-    """
+    """The tables and columns that hold, read from the files of a catalog."""
 
     def __init__(self, files: FilesOf) -> None:
         self._files = files

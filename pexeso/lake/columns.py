@@ -72,13 +72,7 @@ def _at_position(names: Sequence[str], spec: str) -> int:
 
 
 def did_you_mean(names: Sequence[str], spec: str) -> str:
-    """Return a question that names what is spelled much like `spec`, or an empty text.
-
-    Examples
-    --------
-    >>> did_you_mean(["zip", "state"], "States")
-    "did you mean 'state'?"
-    """
+    """Return a question that names what is spelled much like `spec`, or an empty text."""
     by_lower_case = {name.lower(): name for name in names[:_MAX_NAMES_COMPARED]}
     lower = spec.lower()
     close = [lower]
@@ -95,13 +89,7 @@ def spelling_hint(names: Sequence[str], spec: str) -> str:
 
 
 def no_such_table(shown: str, kind: str, name: str, names: Sequence[str]) -> TableReadError:
-    """Return the error that a file holds no table of a name, with those that it holds.
-
-    Examples
-    --------
-    >>> print(no_such_table("book.xlsx", "sheet", "Stop", ["Costs", "Stops"]))
-    book.xlsx has no such sheet: 'Stop' (did you mean 'Stops'?). It has 'Costs', 'Stops'.
-    """
+    """Return the error that a file holds no table of a name, with those that it holds."""
     return TableReadError(
         f"{shown} has no such {kind}: {name!r}{spelling_hint(names, name)}. It has "
         f"{listed_names(names)}."
@@ -115,13 +103,7 @@ def listed_names(names: Sequence[str], limit: int = _MAX_NAMES_SHOWN) -> str:
 
 
 def names_shown(names: Sequence[str]) -> str:
-    """Return a sentence that lists the columns there are, by their labels; the first 20.
-
-    Examples
-    --------
-    >>> names_shown(["city", "year"])
-    "The columns are 'city', 'year'."
-    """
+    """Return a sentence that lists the columns there are, by their labels; the first 20."""
     return f"The columns are {listed_names(label_columns(names))}."
 
 
@@ -197,8 +179,6 @@ def find_key_columns(
 def by_positions(names: Sequence[str], spec: str) -> str:
     """Return a text that names the same columns of a table by their positions, without any colon.
 
-    Examples
-    --------
     >>> by_positions(["at 9:30", "city"], "at 9:30"), by_positions(["year", "city"], "city~,year")
     ('#0', '#1~,#0')
     """

@@ -50,13 +50,7 @@ _BATCH_SIZE = 1024
 
 
 def is_index(folder: Path) -> bool:
-    """Return whether a folder of this machine is an index, by its name or its manifest.
-
-    Examples
-    --------
-    >>> is_index(Path("lake.pexeso")), is_index(Path("no/such/lake"))
-    (True, False)
-    """
+    """Return whether a folder of this machine is an index, by its name or its manifest."""
     if folder.name.lower().endswith(INDEX_EXTENSION):
         return True
     manifest = folder / MANIFEST_NAME

@@ -80,14 +80,6 @@ class Template(NamedTuple):
         return Template(self.words, tuple(lows), tuple(highs))
 
     def written(self) -> str:
-        """Write the text.
-
-        Examples
-        --------
-        >>> few, more = (Template.of(f"{n} rows, at least 5 needed") for n in (0, 4))
-        >>> few.widened(more).written()
-        '0 to 4 rows, at least 5 needed'
-        """
         parts = [self.words[0]]
         for low, high, after in zip(self.lows, self.highs, self.words[1:], strict=True):
             parts += (low, after) if low == high else (f"{low} to {high}", _plural(after))
@@ -104,7 +96,6 @@ class GroupedReason(NamedTuple):
 
 
 def grouped(reason: str, table: str = "") -> GroupedReason:
-    """Return a reason with the group that it falls into."""
     text = _SUBJECT.sub("", _without_name(reason, table), count=1).rstrip(".")
     end = _END.search(text, len(_WITH_DETAIL) if text.startswith(_WITH_DETAIL) else 0)
     whole = Template.of(text)

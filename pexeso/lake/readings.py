@@ -20,21 +20,24 @@ import pyarrow.compute as pc
 from pexeso.engine.lists import distinct_numbers
 from pexeso.lake.normalise.characters import (
     INVISIBLE,
+    Bytes,
     as_mask,
     change_characters,
     classes_of,
     only_where,
+    replaced_at,
+    where_matching,
 )
 from pexeso.lake.normalise.dates import (
     DATE_AND_TIME,
     MONTHS,
     canonical_dates,
+    hours_of_day,
     month_words,
     months_of_years,
+    numbers_of,
     read_named_dates,
 )
-
-_Change = Callable[[pa.Array], pa.Array]
 
 
 def _table(members: bytes) -> np.ndarray:
@@ -116,15 +119,7 @@ _WRITTEN = r"^(?:(?P<day>\d{1,2}) )?(?P<month>[a-z]+) (?P<year>\d{4})$"
 
 
 def read_cells(texts: pa.LargeStringArray, readings: Collection[str]) -> pa.LargeStringArray:
-    """Return cells, trimmed texts, in the form in which they are compared; nulls stay.
-
-    Examples
-    --------
-    >>> from pexeso.lake.normalise.rules import READINGS
-    >>> cells = ["'00501", "1,234", "TRUE", "5 Jan 2024", "007", "Paris"]
-    >>> read_cells(pa.array(cells, pa.large_string()), READINGS).to_pylist()
-    ['00501', '1234', 'true', '2024-01-05', '007', 'Paris']
-    """
+    """Return cells, trimmed texts, in the form in which they are compared; nulls stay."""
     if not readings or not len(texts):
         return texts
     if "invisible-letters" in readings:
@@ -157,7 +152,10 @@ def _read(texts: pa.Array, readings: Collection[str]) -> pa.Array:
         short = pc.less_equal(pc.binary_length(texts), _MAX_DATE_BYTES)
         may = pc.and_(short, pc.match_substring_regex(texts, _DATE_HINT))
         texts = only_where(texts, may, lambda some: pc.coalesce(_iso(some), some))
-    ends = ("thousands" in readings, _without_thousands), ("whole-numbers" in readings, _whole)
+    ends = (
+        ("thousands" in readings, _without_thousands),
+        ("whole-numbers" in readings, whole_numbers),
+    )
     changes = [change for is_on, change in ends if is_on]
     if changes:
         is_number = pc.match_substring_regex(texts, _NUMBER)
@@ -166,7 +164,8 @@ def _read(texts: pa.Array, readings: Collection[str]) -> pa.Array:
     return texts
 
 
-def _whole(texts: pa.Array) -> pa.Array:
+def whole_numbers(texts: pa.Array) -> pa.Array:
+    """Return texts, whole numbers with a point and zeros among them without these."""
     return pc.replace_substring_regex(texts, _WHOLE, r"\1")
 
 
@@ -178,13 +177,8 @@ def _without_marks(texts: pa.Array) -> pa.Array:
 
 def _edges(texts: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the first and the last byte of texts, 0 where there is none, and their lengths."""
-    lengths = pc.fill_null(pc.binary_length(texts), 0).to_numpy(zero_copy_only=False)
-    offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset :][: len(texts) + 1]
-    data = texts.buffers()[2]
-    letters = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, int)
-    first = letters.take(offsets[:-1], mode="clip") * (lengths > 0)
-    last = letters.take(offsets[1:] - 1, mode="clip") * (lengths > 0)
-    return first.astype(np.uint8), last.astype(np.uint8), lengths
+    text_bytes = Bytes(pc.fill_null(texts, ""))
+    return text_bytes.at(0), text_bytes.at(-1), text_bytes.lengths
 
 
 def _visible(texts: pa.Array) -> pa.Array:
@@ -228,9 +222,7 @@ def _isbns(texts: pa.Array) -> pa.Array:
 
     may = pc.or_(pc.match_substring(texts, "-"), pc.match_substring(texts, " "))
     may = pc.or_(may, pc.match_substring(texts, "isbn", ignore_case=True))
-    return only_where(
-        texts, may, lambda some: only_where(some, pc.match_substring_regex(some, _ISBN), change)
-    )
+    return where_matching(texts, may, _ISBN, change)
 
 
 def _are_isbns(texts: pa.Array) -> np.ndarray:
@@ -263,13 +255,7 @@ def _phones(texts: pa.Array) -> pa.Array:
         return pc.if_else(abroad, outside, digits)
 
     may = pc.match_substring_regex(texts, r"^\+[0-9 ()./-]+$|^[(0-9][0-9)]*[ ()./-][0-9 ()./-]*$")
-    return only_where(
-        texts,
-        may,
-        lambda some: only_where(
-            some, pc.match_substring_regex(some, f"{_ABROAD}|{_AT_HOME}"), change
-        ),
-    )
+    return where_matching(texts, may, f"{_ABROAD}|{_AT_HOME}", change)
 
 
 def _without_thousands(texts: pa.Array) -> pa.Array:
@@ -283,13 +269,7 @@ def _without_thousands(texts: pa.Array) -> pa.Array:
             plain = pc.replace_substring_regex(some, signs, "")
             return pc.replace_substring(plain, ",", ".") if comma else plain
 
-        texts = only_where(
-            texts,
-            may,
-            lambda some, pattern=pattern, change=change: only_where(
-                some, pc.match_substring_regex(some, pattern), change
-            ),
-        )
+        texts = where_matching(texts, may, pattern, change)
     return texts
 
 
@@ -330,12 +310,7 @@ def _named(dates: pa.Array) -> pa.Array:
     months = numbers[month.take(pa.array(place)).to_numpy()]
     years = pairs.take(pa.array(place ^ 1))
     written = pc.binary_join_element_wise(pa.array(MONTHS).take(pa.array(months - 1)), years, " ")
-    mask = np.zeros(len(at), bool)
-    mask[two[good]] = True
-    names = pc.replace_with_mask(names, pa.array(mask), written)
-    mask = np.zeros(len(dates), bool)
-    mask[at] = True
-    return pc.replace_with_mask(result, pa.array(mask), names)
+    return replaced_at(result, at, replaced_at(names, two[good], written))
 
 
 def _months(dates: pa.Array, names: pa.Array) -> pa.Array:
@@ -362,21 +337,17 @@ def _moments(names: pa.Array, split: pa.StructArray) -> tuple[pa.Array, pa.Array
     """Return points of time, in UTC where they have a zone, and days; each null for others."""
     fields = pc.extract_regex(names, _WRITTEN)
     rows = np.flatnonzero(as_mask(pc.not_equal(fields.field("day"), "")))
-    number = {name: _numbers(split.field(name).take(pa.array(rows))) for name in ("hour", "minute")}
-    month = pc.index_in(fields.field("month").take(pa.array(rows)), pa.array(MONTHS)).to_numpy()
-    year, day = (_numbers(fields.field(name).take(pa.array(rows))) for name in ("year", "day"))
+    named, times = fields.take(pa.array(rows)), split.take(pa.array(rows))
+    month = pc.index_in(named.field("month"), pa.array(MONTHS)).to_numpy()
+    year, day = (numbers_of(named.field(name)) for name in ("year", "day"))
     dates = ((year - 1970) * 12 + month).astype("datetime64[M]").astype("datetime64[D]") + (day - 1)
-    half = split.field("half").take(pa.array(rows))
-    is_evening, is_morning = (as_mask(pc.starts_with(half, letter)) for letter in "pa")
-    hour = number["hour"]
-    good = ((hour < 24) | (number["minute"] == 0)) & ((hour <= 12) | ~(is_evening | is_morning))
-    hour = np.where(is_evening & (hour < 12), hour + 12, hour)
-    hour = np.where(is_morning & (hour == 12), 0, hour)
-    second = _numbers(split.field("second").take(pa.array(rows)))
-    fraction = pc.utf8_rtrim(split.field("fraction").take(pa.array(rows)), "0")
-    seconds = 3600 * hour + 60 * number["minute"] + second
+    hour, minute, second = (numbers_of(times.field(name)) for name in ("hour", "minute", "second"))
+    half = times.field("half")
+    good = ((hour < 24) | (minute == 0)) & ((hour <= 12) | as_mask(pc.equal(half, "")))
+    fraction = pc.utf8_rtrim(times.field("fraction"), "0")
+    seconds = 3600 * hours_of_day(hour, half) + 60 * minute + second
     is_day = (seconds == 0) & as_mask(pc.less_equal(pc.binary_length(fraction), 1))
-    zone = pc.replace_substring(split.field("zone").take(pa.array(rows)), ":", "")
+    zone = pc.replace_substring(times.field("zone"), ":", "")
     moment = dates.astype("datetime64[s]") + (seconds - _offsets(zone))
     written = pa.array(np.datetime_as_string(moment)).cast(pa.string())
     written = pc.replace_substring(written, "T", " ")
@@ -395,26 +366,18 @@ def _moments(names: pa.Array, split: pa.StructArray) -> tuple[pa.Array, pa.Array
     )
 
 
-def _numbers(texts: pa.Array) -> np.ndarray:
-    filled = pc.if_else(pc.equal(texts, ""), "0", texts)
-    return filled.cast(pa.int64()).to_numpy(zero_copy_only=False)
-
-
 def _offsets(zones: pa.Array) -> np.ndarray:
     """Return the seconds by which time zones such as +0100 are ahead of UTC."""
     fields = pc.extract_regex(zones, r"^(?P<sign>[+-])(?P<hours>\d\d)(?P<minutes>\d\d)$")
     hours, minutes = (
-        _numbers(pc.fill_null(fields.field(name), "0")) for name in ("hours", "minutes")
+        numbers_of(pc.fill_null(fields.field(name), "0")) for name in ("hours", "minutes")
     )
     is_behind = as_mask(pc.equal(fields.field("sign"), "-"))
     return np.where(is_behind, -1, 1) * (3600 * hours + 60 * minutes)
 
 
 def _placed(texts: pa.Array, rows: np.ndarray, chosen: np.ndarray, n: int) -> pa.Array:
-    mask = np.zeros(n, bool)
-    mask[rows[chosen]] = True
-    some = texts.filter(pa.array(chosen))
-    return pc.replace_with_mask(pa.nulls(n, pa.string()), pa.array(mask), some)
+    return replaced_at(pa.nulls(n, pa.string()), rows[chosen], texts.filter(pa.array(chosen)))
 
 
 def read_columns(
@@ -426,15 +389,9 @@ def read_columns(
 ) -> pa.LargeStringArray:
     """Apply the readings that a column decides to cells that `read_cells` has read.
 
-    Parameters
-    ----------
-    columns : int64 (n,), optional
-        The column of each cell; by default all are of one column.
-    day_first : bool, optional
-        What 3/5/1953 begins with in columns that do not say it; by default it stays there.
+    `columns` has the column of each cell; by default all are of one. `day_first` is how 3/5/1953
+    is read in columns that do not say it; by default it stays there.
 
-    Examples
-    --------
     >>> cells = pa.array(["007", "8", "9"], pa.large_string())
     >>> read_columns(cells, ["leading-zeros"]).to_pylist()
     ['7', '8', '9']
@@ -471,7 +428,7 @@ def _with_dates_of_columns(
     if not len(rows):
         return texts
     fields = pc.extract_regex(texts.take(pa.array(rows)), _EITHER_ORDER)
-    one, two, three = (_numbers(fields.field(name)) for name in ("first", "second", "third"))
+    one, two, three = (numbers_of(fields.field(name)) for name in ("first", "second", "third"))
     groups = np.unique(columns[rows], return_inverse=True)[1]
     n = int(groups.max()) + 1
     says_day, says_month = (
@@ -507,10 +464,8 @@ def _matching(texts: pa.Array, chosen: np.ndarray, pattern: str) -> np.ndarray:
 
 def _replaced(texts: pa.Array, rows: np.ndarray, others: pa.Array) -> pa.Array:
     """Put others in the place of texts, where they are no nulls."""
-    mask = np.zeros(len(texts), bool)
-    mask[rows] = True
     some = pc.coalesce(others.cast(texts.type), texts.take(pa.array(rows)))
-    return pc.replace_with_mask(texts, pa.array(mask), some)
+    return replaced_at(texts, rows, some)
 
 
 def _with_long_isbns(texts: pa.Array, columns: np.ndarray) -> pa.Array:

@@ -113,16 +113,14 @@ def table_path(
     return path, member
 
 
-def table_file(
-    lake: str | os.PathLike[str] | Location, table: str, view: LakeView | None = None
-) -> TableFile:
+def table_file(lake: str | os.PathLike[str] | Location, table: str) -> TableFile:
     """Return a table of a lake by its name alone: its size, time and version are left open.
 
     Its file is read whole: so it is refused where columns are hidden.
 
     Parameters and errors are those of `table_path`, and of `LakeSettings.load`.
     """
-    view = view_or_usual(view)
+    view = view_or_usual(None)
     if not view.sees_whole(table):
         raise InputError(
             f"The file of '{table}' is not read, since not all of its columns may be seen "

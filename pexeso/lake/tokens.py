@@ -37,11 +37,9 @@ from pexeso.errors import InputError
 from pexeso.lake.cells import CountedCells, present
 from pexeso.lake.normalise.characters import only_where
 from pexeso.lake.normalise.rules import DEFAULT_RULES, READINGS
-from pexeso.lake.readings import read_cells, read_columns
+from pexeso.lake.readings import read_cells, read_columns, whole_numbers
 from pexeso.lake.typed.value_texts import value_texts
 from pexeso.runtime.formatting import first_line
-
-_WHOLE = r"^(-?(?:0|[1-9][0-9]*))\.0+$"
 
 # The readings that are on by default.
 DEFAULT_READINGS = tuple(name for name in READINGS if name in DEFAULT_RULES)
@@ -62,27 +60,10 @@ def tokens_of(
     *,
     as_column: bool = True,
 ) -> pa.LargeStringArray:
-    """Return the token of each cell.
+    """Return the token of each cell, in time linear in the letters.
 
-    Parameters
-    ----------
-    columns : int64 (n,), optional
-        The column of each value; by default all are of one column.
-    readings
-        Of `pexeso.lake.normalise.rules.READINGS`.
-    as_column
-        Whether cells are also read by what the others of their column are.
-
-    Notes
-    -----
-    Arrow's kernels throughout, in time linear in the letters.
-
-    Examples
-    --------
-    >>> tokens_of(pa.array([" 1 ", "1.0", "01", "N/A", "", None])).to_pylist()
-    ['1', '1', '01', None, None, None]
-    >>> tokens_of(pa.array([1.0, 1.5, float("nan")])).to_pylist()
-    ['1', '1.5', None]
+    `columns` has the column of each value; by default all are of one. With `as_column` cells are
+    also read by what the others of their column are.
     """
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
@@ -90,8 +71,7 @@ def tokens_of(
         values = values.dictionary_decode()
     texts = pc.utf8_normalize(texts_of_cells(values), form="NFC")
     texts = pc.utf8_trim_whitespace(texts)
-    texts = pc.replace_substring_regex(texts, _WHOLE, r"\1")
-    texts = present(read_cells(texts, readings), columns)
+    texts = present(read_cells(whole_numbers(texts), readings), columns)
     texts = pc.if_else(pc.equal(texts, "-0"), "0", texts)
     return read_columns(texts, readings, columns) if as_column else texts
 
@@ -108,13 +88,7 @@ def distinct_tokens(
 def distinct_tokens_of(
     columns: Sequence[pa.StringArray], readings: Collection[str] = DEFAULT_READINGS
 ) -> list[pa.LargeStringArray]:
-    """Return the distinct tokens of each of several columns of texts, as `distinct_tokens` does.
-
-    Examples
-    --------
-    >>> [each.to_pylist() for each in distinct_tokens_of([pa.array(["b", " b"]), pa.array(["b"])])]
-    [['b'], ['b']]
-    """
+    """Return the distinct tokens of each of several columns of texts, as `distinct_tokens` does."""
     cells = CountedCells.joined(
         [
             pa.StructArray.from_arrays([column, np.ones(len(column), np.int64)], ["values", "n"])
@@ -146,24 +120,10 @@ def key_texts(
 ) -> pa.LargeStringArray:
     """Return the form of each cell in which it is compared with others, as part of a key.
 
-    Parameters
-    ----------
-    values : Arrow array (n,)
-        Texts, numbers, truth values, dates or times; dictionary-encoded ones too. Numbers that are
-        whole are written without a point.
-    readings, as_column
-        See `tokens_of`.
-    day_first
-        See `pexeso.lake.readings.read_columns`.
-
-    Notes
-    -----
     MATE's published program keeps ASCII letters only and drops common words; nothing is dropped
     here, so that ``-5`` and ``5`` are two values. Time is linear in the letters; repeated cells
     are best given dictionary-encoded, as distinct texts are worked on once.
 
-    Examples
-    --------
     >>> key_texts(pa.array([" New  York", "Straße", "N/A", "1.0", " ", None])).to_pylist()
     ['new york', 'strasse', None, '1', None, None]
     >>> key_texts(pa.array([2009.0, None])).to_pylist()

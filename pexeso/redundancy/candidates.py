@@ -71,14 +71,6 @@ def _from_json(bound: Any) -> Bound | None:
 
 
 def scan_stats(values: pa.Array) -> ColumnStats:
-    """Return the statistics of values, all of which are looked at.
-
-    Examples
-    --------
-    >>> found = scan_stats(pa.array([3.0, None, float("nan")]))
-    >>> found.min, found.max, found.null_count, found.nan
-    (3.0, 3.0, 1, True)
-    """
     values = plain(values)
     if pa.types.is_dictionary(values.type):
         stats = scan_stats(values.dictionary.take(values.indices.unique().drop_null()))
@@ -159,14 +151,7 @@ def whole_or_fraction(exact: Fraction) -> int | Fraction:
 
 
 def merged(parts: Sequence[ColumnStats]) -> ColumnStats:
-    """Return what is known of the values of several runs of rows together.
-
-    Examples
-    --------
-    >>> both = merged([scan_stats(pa.array([1, 5])), scan_stats(pa.array([None, 9]))])
-    >>> both.min, both.max, both.null_count
-    (1, 9, 1)
-    """
+    """Return what is known of the values of several runs of rows together."""
     if len(parts) == 1:
         return parts[0]
     bounds: dict[str, Any] = {}
@@ -231,11 +216,6 @@ def schema_graph(schemas: Sequence[frozenset[Hashable]]) -> SchemaGraph:
 
     What contains a schema has all of its tokens: an index of the schemas by token, the rarest one
     first, finds the edges of R2D2's clusters with fewer comparisons.
-
-    Examples
-    --------
-    >>> schema_graph([frozenset(columns) for columns in ("abcd", "cd", "cde", "cd")]).n_edges
-    6
     """
     tables: dict[frozenset[Hashable], list[int]] = {}
     for table, schema in enumerate(schemas):

@@ -87,28 +87,9 @@ def apply_plan(
     check: Check | None = None,
     now: datetime | None = None,
 ) -> Applied:
-    """Move the tables that a plan deletes from the lake to a holding folder.
+    """Do as `pexeso.apply_plan`; `check` is called for each table before it moves.
 
-    Parameters
-    ----------
-    plan
-        The plan, of a lake that is a folder of this machine.
-    holding
-        The folder; next to the lake (`default_holding`) unless given. It may lie on another file
-        system, not in the lake.
-    expires_days
-        Days until a table counts as expired; then it still stays there.
-    check
-        Called for each table before it moves; an error of pexeso's is a reason, too.
-    now
-        The time; for tests.
-
-    Raises
-    ------
-    InputError, LakeError
-        The plan, the lake or the folder cannot be used; nothing was moved.
-    OutputError
-        The folder cannot be written, or another process is moving tables; nothing was moved.
+    An error of pexeso's is a reason, too, why a table stays.
     """
     require_consistent(plan)
     days_allowed = isinstance(expires_days, int | float) and math.isfinite(expires_days)

@@ -114,14 +114,6 @@ def read_journal(folder: Path) -> Journal | None:
         ) from error
 
 
-def is_unfinished(folder: Path) -> bool:
-    return not _read(folder / JOURNAL).endswith(b"\n")
-
-
-def may_become_holding(names: Iterable[str]) -> bool:
-    return set(names) <= {_DRAFT}
-
-
 def _read(path: Path) -> bytes:
     """Return the bytes of a plain file that is no link; a pipe keeps nobody waiting."""
     with open(open_unlinked(path, os.O_RDONLY), "rb") as file:
@@ -396,7 +388,7 @@ def way_out(error: OSError) -> str:
 def _journal(folder: Path, lake: Path) -> Journal:
     journal = read_journal(folder)
     if journal is None:
-        if not may_become_holding(os.listdir(folder)):
+        if not set(os.listdir(folder)) <= {_DRAFT}:
             raise InputError(
                 f"'{folder}' holds something else than tables set aside; choose another holding "
                 "folder."
@@ -408,7 +400,7 @@ def _journal(folder: Path, lake: Path) -> Journal:
             f"'{folder}' holds tables of the lake '{journal.lake}', not of '{lake}'; choose "
             "another holding folder."
         )
-    elif is_unfinished(folder):
+    elif not _read(folder / JOURNAL).endswith(b"\n"):  # a line was never finished
         journal.replace(journal.tables.values())
     return journal
 

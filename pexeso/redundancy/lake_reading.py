@@ -98,8 +98,6 @@ class FileOfTable(NamedTuple):
 def table_of_file(file: str) -> FileOfTable:
     """Return which table a file is of: engines write a table as a folder of files.
 
-    Examples
-    --------
     >>> found = table_of_file("orders/year=2020/part-0.parquet")
     >>> found.table, found.constants
     ('orders', {('year',): '2020'})
@@ -283,8 +281,8 @@ def _read(
     except PlaceError:
         raise  # the lake would seem smaller than it is
     except OSError as error:
-        if path.exists() and not file_is_at_fault(error, file):
-            raise
+        if path.exists() and str(error.filename) != str(file.path):
+            raise  # where pieces are written is at fault
         reason = f"{file.table} cannot be read: {error.strerror or error}"
     except (pa.ArrowException, ValueError, MemoryError, RecursionError) as error:
         reason = f"{file.table} cannot be read as a table: {type(error).__name__}: {error}"
@@ -294,11 +292,6 @@ def _read(
 
 def _new_path(folder: Path) -> Path:
     return folder / f"{secrets.token_hex(12)}.arrow"  # of this attempt at a task
-
-
-def file_is_at_fault(error: OSError, file: TableFile) -> bool:
-    """Return whether an error is about a file of the lake, not about where pieces are written."""
-    return error.filename is not None and str(error.filename) == str(file.path)
 
 
 def rows_of_file(file: TableFile, max_bytes: int) -> tuple[str, list[str], Iterator[TypedRows]]:

@@ -102,8 +102,12 @@ def apply_plan(
     Parameters
     ----------
     plan : path or Plan
-    holding, expires_days
-        See `pexeso.redundancy.holding.apply_plan`.
+        Of a lake that is a folder of this machine.
+    holding : path, optional
+        The folder; next to the lake, with ``.holding`` behind its name, unless given. It may lie on
+        another file system, not in the lake.
+    expires_days : float
+        Days until a table counts as expired; then it still stays there.
     compare_rows : bool
         Run the statements once more and compare all rows first. Contents that are those of the
         plan give the same again, so this guards against a damaged plan or a changed Spark.

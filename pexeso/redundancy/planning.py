@@ -390,15 +390,6 @@ def plan_retention(problem: RetentionProblem, *, time_limit: float = TIME_LIMIT)
 
     Where the solver stops before it has proved its plan, the plan is the best one known, and
     `Retention.gap` is above 0.
-
-    Examples
-    --------
-    >>> sizes = np.array([400.0, 240.0, 240.0, 40.0])
-    >>> parents, children = np.array([0, 0, 1, 2, 0, 1, 2]), np.array([1, 2, 2, 1, 3, 3, 3])
-    >>> costs = np.array([350.0, 70, 66, 330, 20, 16, 16])
-    >>> plan = plan_retention(RetentionProblem(sizes, parents, children, costs))
-    >>> plan.cost, plan.source.tolist(), plan.optimal
-    (722.0, [-1, -1, 1, 1], True)
     """
     # An edge that costs as much as keeping its child is never used: on a tie the table is kept.
     useful = problem.with_edges(problem.rebuild_cost < problem.keep_cost[problem.children])

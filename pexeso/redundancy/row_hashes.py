@@ -55,16 +55,7 @@ _LIST, _MAP, _ENTRY, _STRUCT, _JSON = map(_key, ("list", "map", "entry", "struct
 
 
 def value_hashes(values: pa.Array, *, is_json: bool = False) -> np.ndarray:
-    """Hash typed values: uint64 (n, 2), `NULL` where one is missing; the same on every machine.
-
-    Examples
-    --------
-    >>> one, other = value_hashes(pa.array([1, 2])), value_hashes(pa.array(["1", "2"]))
-    >>> bool((one == other).any())
-    False
-    >>> bool((one == value_hashes(pa.array([1, 2], pa.int8()))).all())
-    True
-    """
+    """Hash typed values: uint64 (n, 2), `NULL` where one is missing; the same on every machine."""
     values = plain(values)
     hashes = _hashes_by_type(values, is_json)
     if values.null_count:
@@ -228,14 +219,6 @@ class HashedColumn:
 
 
 def hashed_column(values: pa.Array, *, is_json: bool = False) -> HashedColumn:
-    """Hash the cells of a column.
-
-    Examples
-    --------
-    >>> column = hashed_column(pa.array(["a", "b", None] * 10))
-    >>> column.hashes.shape, column.codes.dtype, len(column)
-    ((3, 2), dtype('uint8'), 30)
-    """
     values = plain(values)
     kind, types = values.type, pa.types
     if types.is_nested(kind) or types.is_null(kind) or types.is_interval(kind):
@@ -255,14 +238,7 @@ def hashed_column(values: pa.Array, *, is_json: bool = False) -> HashedColumn:
 def row_hashes(
     n_rows: int, columns: Sequence[HashedColumn | None], tokens: Sequence[str]
 ) -> np.ndarray:
-    """Return the hashes of rows on some columns: uint64 (n, 2). None is a column without values.
-
-    Examples
-    --------
-    >>> a, b = hashed_column(pa.array([1, 2])), hashed_column(pa.array(["x", "y"]))
-    >>> bool((row_hashes(2, [a, b], ["a", "b"]) == row_hashes(2, [b, a], ["b", "a"])).all())
-    True
-    """
+    """Return the hashes of rows on some columns: uint64 (n, 2). None is a column without values."""
     hashes = np.zeros((n_rows, HALVES), np.uint64)
     for column, token in zip(columns, tokens, strict=True):
         key = _key(f"column {token}")
@@ -290,13 +266,7 @@ class RowCounts:
 
 
 def counted_rows(hashes: np.ndarray) -> RowCounts:
-    """Count rows by their hashes, uint64 (n, 2). Memory is at most 64 bytes a row more.
-
-    Examples
-    --------
-    >>> counted_rows(np.array([[1, 2], [3, 4], [1, 2]], np.uint64)).counts.tolist()
-    [2, 1]
-    """
+    """Count rows by their hashes, uint64 (n, 2). Memory is at most 64 bytes a row more."""
     size = 1 << max(3, (2 * len(hashes)).bit_length())
     slots = np.full(size, -1, np.int32 if len(hashes) < 2**31 else np.int64)
     hashes = np.ascontiguousarray(hashes)
@@ -308,15 +278,7 @@ def counted_rows(hashes: np.ndarray) -> RowCounts:
 def contained_rows(
     child: RowCounts, parent: RowCounts, semantics: str = "set", *, max_missing: int | None = None
 ) -> int:
-    """Count the rows of a table that occur in another; -1 where more are missing than allowed.
-
-    Examples
-    --------
-    >>> ours = counted_rows(np.array([[1, 2], [1, 2]], np.uint64))
-    >>> theirs = counted_rows(np.array([[1, 2], [3, 4]], np.uint64))
-    >>> contained_rows(ours, theirs), contained_rows(ours, theirs, "bag")
-    (2, 1)
-    """
+    """Count the rows of a table that occur in another; -1 where more are missing than allowed."""
     n_rows = int(child.counts.sum())
     limit = n_rows if max_missing is None else max_missing
     theirs = parent.rows, parent.counts, parent.slots
@@ -325,14 +287,7 @@ def contained_rows(
 
 
 def places_of(hashes: np.ndarray, rows: RowCounts) -> np.ndarray:
-    """Return which distinct row each row is: int64 (n,), -1 where it is none of them.
-
-    Examples
-    --------
-    >>> some = counted_rows(np.array([[1, 2], [3, 4]], np.uint64))
-    >>> places_of(np.array([[3, 4], [9, 9]], np.uint64), some).tolist()
-    [1, -1]
-    """
+    """Return which distinct row each row is: int64 (n,), -1 where it is none of them."""
     positions = np.empty(len(hashes), np.int64)
     loops.find_rows(np.ascontiguousarray(hashes), rows.slots, rows.rows, positions)
     return positions

@@ -52,8 +52,6 @@ _LISTS = (
 def family(kind: pa.DataType) -> str:
     """Return the family of a type.
 
-    Examples
-    --------
     >>> family(pa.int8()), family(pa.list_(pa.float32())), family(pa.timestamp("ms", "UTC"))
     ('int', 'array<float>', 'timestamp')
     >>> family(pa.struct([("b", pa.int8()), ("a", pa.string())]))
@@ -86,8 +84,6 @@ def is_list(kind: pa.DataType) -> bool:
 def compatible(ours: str, theirs: str) -> bool:
     """Return whether values of two families can be equal.
 
-    Examples
-    --------
     >>> compatible("int", "decimal"), compatible("int", "float"), compatible("null", "string")
     (True, False, True)
     """
@@ -133,8 +129,6 @@ def leaves(
     values and a struct without fields. Types become those of
     `pexeso.lake.typed.value_texts.plain`.
 
-    Examples
-    --------
     >>> user = pa.array([{"name": "Ann"}, None])
     >>> [(token, values.to_pylist()) for token, values in leaves(["user"], [user])]
     [(('user', 'name'), ['Ann', None])]
@@ -188,13 +182,7 @@ def canonical_tokens(
     case_sensitive: bool = False,
     synonyms: Mapping[Token, Token] | None = None,
 ) -> list[Token]:
-    """Return the tokens by which the columns of a table are compared with others.
-
-    Examples
-    --------
-    >>> canonical_tokens([("Id",), ("Name",)]), canonical_tokens([("id",), ("ID",)])
-    ([('id',), ('name',)], [('id',), ('ID',)])
-    """
+    """Return the tokens by which the columns of a table are compared with others."""
     forms = list(tokens)
     if not case_sensitive:
         lower = [folded(token) for token in tokens]

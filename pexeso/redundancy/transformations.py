@@ -69,16 +69,6 @@ def find_transformation(
 
     Rows are hashes on the columns of the child, uint64 (n, 2) and (m, 2). None where no selection
     of this kind gives them.
-
-    Examples
-    --------
-    >>> from pexeso.redundancy.row_hashes import hashed_column, row_hashes
-    >>> a, b = pa.array([1, 2, 3]), pa.array(["x", "y", "x"])
-    >>> def rows(values):
-    ...     return row_hashes(len(values), [hashed_column(values)], ["a"])
-    >>> found = find_transformation({"a": a, "b": b}, rows(a), rows(pa.array([3, 1])), ["a"])
-    >>> found.conditions[0].column, found.conditions[0].values
-    ('b', ('x',))
     """
     whole = Transformation(tuple(columns), tuple(columns if names is None else names))
     if not len(child_rows) and len(parent_rows):
@@ -280,8 +270,6 @@ def to_sql(
 ) -> str:
     """Write a selection as a statement of Spark SQL.
 
-    Examples
-    --------
     >>> condition = Condition("year", pa.int64(), None, 1990, 1999)
     >>> to_sql(Transformation(("town",), ("Town",), (condition,)), "all.csv")
     'SELECT `town` AS `Town` FROM `all.csv` WHERE `year` BETWEEN 1990 AND 1999'
@@ -329,8 +317,6 @@ _TYPES = {
 def sql_type(kind: pa.DataType) -> str | None:
     """Return the type that Spark reads from Parquet for one of Arrow; None for nested and others.
 
-    Examples
-    --------
     >>> sql_type(pa.int32()), sql_type(pa.dictionary(pa.int8(), pa.string()))
     ('INT', 'STRING')
     """
@@ -380,13 +366,7 @@ def _condition(condition: Condition) -> str:
 
 
 def literal(value: Any, kind: pa.DataType) -> str:
-    """Write a value so that SQL reads exactly that value.
-
-    Examples
-    --------
-    >>> literal("Rome", pa.string()), literal(0.1, pa.float64())
-    ("'Rome'", "CAST('0.1' AS DOUBLE)")
-    """
+    """Write a value so that SQL reads exactly that value."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int):

@@ -35,7 +35,7 @@ def require_flag(name: str, value: Any) -> bool:
 
 def require_share(name: str, value: Any, meaning: str = "", *, zero: bool = False) -> None:
     """Raise InputError unless an option is a number from 0 to 1, 0 itself only with `zero`."""
-    number = value.item() if isinstance(value, np.generic) else value
+    number = plain_scalar(value)
     is_number = isinstance(number, int | float) and not isinstance(number, bool)
     if not is_number or not 0 <= number <= 1 or not (number or zero):
         bounds = f"{'[' if zero else '('}0, 1]"
@@ -85,16 +85,6 @@ def named_options(of: str) -> Callable[[Callable[Given, Result]], Callable[Given
     """Let a function refuse an option that it does not have, and take scalars of numpy.
 
     Its results name the options as plain JSON, which has no numbers of numpy.
-
-    Examples
-    --------
-    >>> @named_options("a search")
-    ... def search(query, *, k=20):
-    ...     return k
-    >>> search("Oslo", kk=3)
-    Traceback (most recent call last):
-        ...
-    pexeso.errors.InputError: Options of a search are k. Got kk.
     """
 
     def decorate(work: Callable[Given, Result]) -> Callable[Given, Result]:

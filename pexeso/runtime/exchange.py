@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.runtime.buffers import string_buffers
 from pexeso.runtime.compiled import compiled
 
 # Most bytes of rows that a writer holds before it writes them.
@@ -30,11 +31,6 @@ def hash_rows(*columns: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """Hash rows of texts and whole numbers, none of them missing, int64 (n,).
 
     It is what Spark's ``xxhash64`` gives, by which rows have been dealt out ever since.
-
-    Examples
-    --------
-    >>> hash_rows(pa.array(["Spark"])).tolist()
-    [-4294468057691064905]
     """
     hashes = np.full(len(columns[0]), _FIRST_SEED, np.uint64)
     for column in columns:
@@ -50,11 +46,7 @@ def _bytes_of(column: pa.Array | pa.ChunkedArray) -> tuple[np.ndarray, np.ndarra
         numbers = np.ascontiguousarray(column.to_numpy(zero_copy_only=False))
         places = np.arange(len(numbers) + 1, dtype=np.int64) * numbers.itemsize
         return numbers.view(np.uint8), places
-    texts = column.cast(pa.large_string())
-    _, places, text = texts.buffers()
-    offsets = np.frombuffer(places, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    content = np.empty(0, np.uint8) if text is None else np.frombuffer(text, np.uint8)
-    return content, offsets
+    return string_buffers(column.cast(pa.large_string()))
 
 
 def buckets_by_hash(n_buckets: int, *columns: pa.Array | pa.ChunkedArray) -> np.ndarray:
@@ -63,13 +55,7 @@ def buckets_by_hash(n_buckets: int, *columns: pa.Array | pa.ChunkedArray) -> np.
 
 
 class BucketWriter:
-    """Writes rows to a file, each batch cut by bucket; to be used in a `with` block.
-
-    Attributes
-    ----------
-    counts : numpy.ndarray of shape (n_buckets,), int64
-        Rows of each bucket.
-    """
+    """Writes rows to a file, each batch cut by bucket; to be used in a `with` block."""
 
     def __init__(self, path: Path, n_buckets: int, schema: pa.Schema) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -103,7 +89,6 @@ class BucketWriter:
         self.counts += counts
 
     def close(self) -> None:
-        """Write what is held."""
         if self._held:
             self._write_round()
         self._writer.close()

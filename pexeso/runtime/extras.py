@@ -37,13 +37,6 @@ EXTRAS = {
 
 
 def installation(package: str) -> str:
-    """Return the command that installs a package.
-
-    Examples
-    --------
-    >>> print(installation("polars"))
-    pip install 'pexeso[polars]'
-    """
     extra = EXTRAS.get(package)
     return f"pip install 'pexeso[{extra}]'" if extra else f"pip install {package}"
 
@@ -63,14 +56,6 @@ def require(package: str, user: str, *, instead: str = "") -> ModuleType:
     ------
     MissingPackageError
         It is not installed, or cannot be imported.
-
-    Examples
-    --------
-    >>> require("numpy_of_another_world", "This example")
-    Traceback (most recent call last):
-        ...
-    pexeso.errors.MissingPackageError: This example needs the package numpy_of_another_world, \
-which is not installed: pip install numpy_of_another_world
     """
     try:
         return import_module(package)

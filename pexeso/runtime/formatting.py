@@ -36,8 +36,6 @@ def percent(share: float) -> str:
 def figure(number: float) -> str:
     """Return a measure with four digits, large ones as whole numbers.
 
-    Examples
-    --------
     >>> figure(0.91829), figure(23943.7)
     ('0.9183', '23,944')
     """
@@ -52,7 +50,7 @@ def cells_of(letter: str) -> int:
 
 
 def plain(text: str, limit: int = MAX_CELL) -> str:
-    r"""Convert a text to a safe and short form for display.
+    """Convert a text to a safe and short form for display.
 
     Control characters are escaped. A long text is cut, and its length is added.
     """
@@ -62,8 +60,6 @@ def plain(text: str, limit: int = MAX_CELL) -> str:
 def cell_text(cell: Any) -> str:
     r"""Return the text of a cell; of bytes that are UTF-8, the text that they are.
 
-    Examples
-    --------
     >>> cell_text(1.5), cell_text("é".encode()), cell_text(b"\xff")
     ('1.5', 'é', "b'\\xff'")
     """
@@ -76,21 +72,13 @@ def cell_text(cell: Any) -> str:
 
 
 def is_hidden(letter: str) -> bool:
-    r"""Return whether a character is not seen, or changes how those around it are seen.
-
-    Examples
-    --------
-    >>> is_hidden("a"), is_hidden("\n"), is_hidden("\u200f")
-    (False, True, True)
-    """
+    """Return whether a character is not seen, or changes how those around it are seen."""
     return not letter.isprintable() and unicodedata.category(letter) != "Zs"
 
 
 def visible(text: str, limit: int) -> str:
     r"""Write every character that is not seen by its number, and cut a long text, saying so.
 
-    Examples
-    --------
     >>> visible("a\u202eb", 80), visible("abcdefgh" * 9, 20)
     ('a\\u202eb', 'abcdefgh… (72 chars)')
     """
@@ -137,8 +125,6 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 def first_line(error: BaseException) -> str:
     r"""Return the first line that an error says, without its full stop; its class if it is mute.
 
-    Examples
-    --------
     >>> first_line(ValueError("Too short.\nIn the reader.")), first_line(EOFError())
     ('Too short', 'EOFError')
     """
@@ -179,15 +165,7 @@ WRITTEN_END = "\r\n"
 
 
 class RowEnds:
-    r"""Text stream for a writer whose lines end in `WRITTEN_END`: each of them gets a line feed.
-
-    Examples
-    --------
-    >>> rows = []
-    >>> csv.writer(RowEnds(rows.append), lineterminator=WRITTEN_END).writerow(["a\rb", "c"])
-    >>> rows
-    ['"a\rb",c\n']
-    """
+    """Text stream for a writer whose lines end in `WRITTEN_END`: each of them gets a line feed."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
         self._write = write
@@ -198,13 +176,7 @@ class RowEnds:
 
 
 def csv_row(cells: Iterable[Any]) -> str:
-    r"""Return cells as a line of CSV, with a line feed at its end.
-
-    Examples
-    --------
-    >>> csv_row(["city, state", 3, None])
-    '"city, state",3,\n'
-    """
+    """Return cells as a line of CSV, with a line feed at its end."""
     rows: list[str] = []
     csv.writer(RowEnds(rows.append), lineterminator=WRITTEN_END).writerow(cells)
     return rows[0]
@@ -213,8 +185,6 @@ def csv_row(cells: Iterable[Any]) -> str:
 def plain_json(value: Any) -> Any:
     """Return a value as plain JSON: null for what is no finite number, texts for other types.
 
-    Examples
-    --------
     >>> plain_json({"share": float("nan"), "at": [b"x", 1]})
     {'share': None, 'at': ['x', 1]}
     """
@@ -228,13 +198,7 @@ def plain_json(value: Any) -> Any:
 
 
 def json_line(document: Any) -> str:
-    """Return a document on one line, without a line feed.
-
-    Examples
-    --------
-    >>> json_line({"city": "Århus"})
-    '{"city": "Århus"}'
-    """
+    """Return a document on one line, without a line feed."""
     try:
         return json.dumps(document, ensure_ascii=False, allow_nan=False)
     except ValueError:
@@ -273,13 +237,7 @@ class Shown:
 
 
 def html_table(caption: str, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a small table of HTML without any style, so that it looks as the notebook does.
-
-    Examples
-    --------
-    >>> html_table("1 row", ["a"], [["<b>"]])
-    '<table><caption>1 row</caption><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
-    """  # noqa: E501  what is printed is one line
+    """Return a small table of HTML without any style, so that it looks as the notebook does."""
     head = "".join(f"<th>{escape(plain(name))}</th>" for name in names[:MAX_COLUMNS])
     body = "".join(
         f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in row[:MAX_COLUMNS])}</tr>"
@@ -292,35 +250,17 @@ def html_table(caption: str, names: Sequence[str], rows: Iterable[Sequence[Any]]
 
 
 def facts_table(facts: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
-    """Return names and rows of a table of facts, a row each; see `Shown._shown`.
-
-    Examples
-    --------
-    >>> facts_table({"rows": 3})
-    (['', ''], [['rows', 3]])
-    """
+    """Return names and rows of a table of facts, a row each; see `Shown._shown`."""
     return ["", ""], [list(fact) for fact in facts.items()]
 
 
 def many(number: int, noun: str) -> str:
-    """Write a number of things.
-
-    Examples
-    --------
-    >>> many(1, "row"), many(1200, "row")
-    ('1 row', '1,200 rows')
-    """
+    """Write a number of things."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def named(names: Sequence[str], limit: int = 3) -> str:
-    """Write the first of some names, so that they can be printed.
-
-    Examples
-    --------
-    >>> named(["a", "b", "c", "d"]), named([])
-    ('a, b, c ...', 'none')
-    """
+    """Write the first of some names, so that they can be printed."""
     dots = " ..." if len(names) > limit else ""
     return (", ".join(map(plain, names[:limit])) or "none") + dots
 

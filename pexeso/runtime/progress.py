@@ -16,9 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
 from inspect import signature
-from typing import Any, Literal, ParamSpec, TextIO, TypeVar, get_args
-
-from pexeso.errors import InputError
+from typing import Any, Literal, ParamSpec, TextIO, TypeVar
 
 LOGGER = logging.getLogger("pexeso")
 
@@ -49,7 +47,6 @@ class JsonFormatter(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line."""
         fields = getattr(record, _FIELDS, None)
         if fields is not None:
             return event_line(record.getMessage(), record.created, fields)
@@ -67,7 +64,6 @@ class TextFormatter(logging.Formatter):
     """Formatter of the same records for people: the event with its fields, or the message."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line."""
         fields = getattr(record, _FIELDS, None) or {}
         details = ", ".join(f"{name}={value}" for name, value in fields.items())
         return f"{record.name}: {super().format(record)}{f' ({details})' if details else ''}"
@@ -102,7 +98,6 @@ class MessageLines(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Pass on what is complete."""
         self._stream.flush()
 
     def close(self) -> None:
@@ -184,10 +179,9 @@ def set_verbosity(verbosity: Verbosity) -> None:
     >>> set_verbosity("normal")
     """
     global _shows_bars
-    if not isinstance(verbosity, str) or verbosity not in _LEVELS:
-        raise InputError(
-            f"verbosity must be one of {', '.join(get_args(Verbosity))}. Got {verbosity!r} instead."
-        )
+    from pexeso.runtime.checks import require_choice  # brings numpy
+
+    require_choice("verbosity", verbosity, tuple(_LEVELS))
     _shows_bars = verbosity == "verbose"
     LOGGER.removeHandler(_HANDLER)
     LOGGER.setLevel(_LEVELS[verbosity])
@@ -239,7 +233,6 @@ def reported_steps(report: CountedProgress | None) -> Iterator[None]:
 
 
 def begin_steps(total: int) -> None:
-    """Report that so many steps begin."""
     if (steps := _steps.get()) is not None:
         steps.n_done, steps.total = 0, total
 

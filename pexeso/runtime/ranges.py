@@ -50,13 +50,7 @@ def merge_ranges(*lists: Iterable[Sequence[int]]) -> Ranges:
 
 
 def numbers_in(ranges: Iterable[Sequence[int]]) -> np.ndarray:
-    """Return the numbers in ranges that are ascending and apart: int64.
-
-    Examples
-    --------
-    >>> numbers_in([[1, 3], [5, 6]]).tolist()
-    [1, 2, 5]
-    """
+    """Return the numbers in ranges that are ascending and apart: int64."""
     return np.concatenate([np.empty(0, np.int64), *(np.arange(*span) for span in ranges)])
 
 

@@ -53,7 +53,6 @@ _MOUNT_POINT = 0xA000_0003  # of the tags that Windows has for names that lead e
 
 
 def available_processors() -> int:
-    """Return how many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1
@@ -260,13 +259,7 @@ def reuse_port(listener: socket.socket) -> None:
 
 
 def signals(*names: str) -> tuple[signal.Signals, ...]:
-    """Return the named signals that this system has.
-
-    Examples
-    --------
-    >>> signals("SIGTERM", "SIGNAL_OF_ANOTHER_WORLD") == (signal.SIGTERM,)
-    True
-    """
+    """Return the named signals that this system has."""
     return tuple(getattr(signal, name) for name in names if hasattr(signal, name))
 
 

@@ -205,20 +205,7 @@ _Texts = TypeVar("_Texts", pa.Array, pa.ChunkedArray)
 
 
 def wide_for(texts: _Texts, rows: pa.Array) -> _Texts:
-    """Return texts that some rows can be taken of: with offsets of 64 bits where that is needed.
-
-    Parameters
-    ----------
-    texts : pyarrow.Array or pyarrow.ChunkedArray
-        Of any type; those that are no texts or bytes stay as they are.
-    rows : pyarrow.Array of int64
-        Nulls are allowed.
-
-    Examples
-    --------
-    >>> wide_for(pa.array(["a"]), pa.array([0, 0])).type
-    DataType(string)
-    """
+    """Return texts that some rows can be taken of: with offsets of 64 bits where that is needed."""
     large = _LARGE.get(texts.type)
     if large is not None and texts.nbytes * len(rows) > MAX_BYTES:
         sizes = pc.binary_length(texts)

@@ -172,44 +172,25 @@ class FolderEntry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What an index is made of.
+    """What an index is made of."""
 
-    Attributes
-    ----------
-    written_by
-        Program and version that wrote it.
-    created
-        When, as ISO 8601 text in UTC.
-    generation
-        1 for a first build, one more with each commit over it.
-    options, fingerprints, facts
-        Plain JSON objects of the index's author; the store keeps them and reads nothing in them.
-    catalogs
-        The folders of the catalog, at least one: that of the first build, then one for each update
-        since, in order.
-    embedder
-        The folder of the model, which every index has once.
-    parts
-        By the name of each part of the index its folders, all below ``partitions/``, in search
-        order. Their positions here, not their folder names, number them.
-    deleted_columns
-        Ids of columns that are still in the files but must not be returned, as ranges (first, end),
-        `end` exclusive, ascending and apart.
-    format_version
-        Version of the layout of all files, this one included.
-    """
-
-    written_by: _Text
-    created: _Text
-    generation: Annotated[int, Meta(ge=1, le=2**63 - 1)]
+    written_by: _Text  # Program and version
+    created: _Text  # ISO 8601, in UTC
+    generation: Annotated[int, Meta(ge=1, le=2**63 - 1)]  # One more with each commit
+    # Plain JSON objects of the index's author; the store keeps them and reads nothing in them
     options: dict[str, Any]
     fingerprints: dict[str, Any]
     facts: dict[str, Any]
+    # The folders of the catalog: that of the first build, then one for each update, in order
     catalogs: Annotated[tuple[FolderEntry, ...], Meta(min_length=1)]
     embedder: FolderEntry
+    # Folders of each part, all below ``partitions/``, in search order. Their positions here, not
+    # their folder names, number them
     parts: dict[_PartName, tuple[FolderEntry, ...]]
+    # Ids of columns that are still in the files but must not be returned, as ranges (first, end),
+    # `end` exclusive, ascending and apart
     deleted_columns: tuple[tuple[_Count, _Count], ...] = ()
-    format_version: int = FORMAT_VERSION
+    format_version: int = FORMAT_VERSION  # Of the layout of all files, this one included
 
     @property
     def snapshot(self) -> tuple[int, str]:
@@ -266,15 +247,7 @@ class Manifest:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Manifest":
-        """Read what `to_bytes` wrote.
-
-        Raises
-        ------
-        IndexCorruptError
-            The bytes are not exactly what `to_bytes` writes for any manifest.
-        IndexVersionError
-            They are whole, but of another format version.
-        """
+        """Read what `to_bytes` wrote; else raise IndexCorruptError or IndexVersionError."""
         document = _verified_document(data)
         _require_version(document.get("format_version"))
         try:

@@ -151,7 +151,6 @@ def fuzzy_join(
     derived: Sequence[str],
     keys: Sequence[str],
     *,
-    one_to_one: bool = True,
     max_distance: float = 1.0,
     configurations: Iterable[Configuration] = ALL_CONFIGURATIONS,
 ) -> FuzzyJoin:
@@ -167,7 +166,7 @@ def fuzzy_join(
             for candidate in distinct_configurations
             if candidate.tokeniser == tokeniser
         ]
-        nearest = _Nearest(sets, len(derived), measures, min_similarity, one_to_one=one_to_one)
+        nearest = _Nearest(sets, len(derived), measures, min_similarity)
         for measure in measures:
             configuration = Configuration(tokeniser, DISTANCES[measure])
             rank = nearest.rank(measure)
@@ -192,8 +191,6 @@ class _Nearest:
         n_derived: int,
         measures: Sequence[int],
         min_similarity: Fraction,
-        *,
-        one_to_one: bool,
     ) -> None:
         sizes = np.diff(sets.offsets)
         self.sizes = sizes[:n_derived], sizes[n_derived:]
@@ -218,12 +215,12 @@ class _Nearest:
         self.shares = np.zeros((n_derived, N_MEASURES), np.int32)
         loops.probe(
             derived.offsets, derived.tokens, keys.offsets, keys.tokens, *_lists(keys), 0,
-            self.floors, self.best, best_of_keys, True, one_to_one,
+            self.floors, self.best, best_of_keys, True, True,
             self.partners, self.shares, True,
         )  # fmt: skip
         loops.probe(
             keys.offsets, keys.tokens, derived.offsets, derived.tokens, *_lists(derived), 1,
-            self.floors, best_of_keys, self.best, one_to_one, True,
+            self.floors, best_of_keys, self.best, True, True,
             self.partners, self.shares, False,
         )  # fmt: skip
 

@@ -45,14 +45,14 @@ def by_equality(
     max_hits = 0
     may_be_chance = len(reading.columns) > 1 or len(keyed.columns) > 1
     for key_column in candidates:
-        values = keyed.columns[key_column].values
+        keys = keyed.columns[key_column]
         for number, column in enumerate(reading.columns):
-            forms = (column.forms, keyed.columns[key_column].forms)
-            numbers = places(*forms) if as_read else places(column.values, values)
+            sides = (column.forms, keys.forms) if as_read else (column.values, keys.values)
+            numbers = places(*sides)
             hits = int((numbers >= 0).sum())
-            both_numbers = column.is_number and keyed.columns[key_column].is_number
+            both_numbers = column.is_number and keys.is_number
             if hits > max_hits and not (
-                may_be_chance and both_numbers and _is_chance(hits, column.values, values)
+                may_be_chance and both_numbers and _is_chance(hits, column.values, keys.values)
             ):
                 max_hits = hits
                 at = np.where(column.codes >= 0, numbers[column.codes], -1)
@@ -141,47 +141,22 @@ class TransformOptions:
 
 @dataclass(frozen=True, slots=True)
 class Transformation:
-    """What joins two tables.
+    """What joins two tables: one whose rows programs read, and one that has keys."""
 
-    Attributes
-    ----------
-    direction : {"source to target", "target to source"}
-        Whose rows the programs read: the reading table; the other is the key table.
-    programs : tuple of Program
-        Each for the rows that found no partner by the ones before it. None where nothing was
-        learned.
-    columns : tuple of int
-        Of the reading table, whose values are joined.
-    key_column : int
-        Of the key table.
-    partners : int32 (r,)
-        For each row of the reading table the number of its key among the distinct values of the
-        key column, or -1.
-    kinds : int8 (r,)
-        How each row was joined: place in `KINDS`.
-    distances : float64 (r,)
-        Of a row joined as nearly equal, from what a program writes for it to its key; else 0.
-    best : ProgramFit, optional
-        What was learned first, also where it was not accepted.
-    n_joinable : int
-        The smaller number: of the reading table's rows, and of distinct keys.
-    patterns : tuple of dict
-        What the cells must look like that each saved program is applied to, by column.
-    refused : int64, optional
-        Rows that a saved program leaves for that reason.
-    """
-
-    direction: Direction
-    programs: tuple[Program, ...]
-    columns: tuple[int, ...]
-    key_column: int
+    direction: Direction  # Whose rows the programs read
+    programs: tuple[Program, ...]  # Each for the rows that found no partner by those before it
+    columns: tuple[int, ...]  # Of the reading table, whose values are joined
+    key_column: int  # Of the key table
+    # int32 (r,): for each row that is read the number of its key among the distinct ones, or -1
     partners: np.ndarray
-    kinds: np.ndarray
+    kinds: np.ndarray  # int8 (r,): how each row was joined, by its place in `KINDS`
+    # float64 (r,): of a row joined as nearly equal, from what a program writes for it to its key
     distances: np.ndarray
-    best: ProgramFit | None
-    n_joinable: int
+    best: ProgramFit | None  # What was learned first, also where it was not accepted
+    n_joinable: int  # The smaller number: of the reading table's rows, and of distinct keys
+    # What the cells must look like that each saved program is applied to, by column
     patterns: tuple[Patterns, ...] = ()
-    refused: np.ndarray | None = None
+    refused: np.ndarray | None = None  # int64: rows that a saved program leaves for that reason
 
     @property
     def n_keys(self) -> int:
@@ -284,10 +259,6 @@ def _one_way(
     return join
 
 
-def _n_keys(partners: np.ndarray) -> int:
-    return len(np.unique(partners[partners >= 0]))
-
-
 class _Join:
     """Rows of the reading table, which get a partner among the keys one way after the other."""
 
@@ -301,14 +272,9 @@ class _Join:
         column: int,
         best: ProgramFit | None = None,
     ) -> None:
-        self.direction, self.reading, self.key_column = direction, reading, key_column
-        self.keyed, self.keys, self.column, self.best = (
-            keyed,
-            keyed.columns[key_column],
-            column,
-            best,
-        )
-        self.partners = partners
+        self.direction, self.reading, self.keyed = direction, reading, keyed
+        self.key_column, self.keys = key_column, keyed.columns[key_column]
+        self.partners, self.column, self.best = partners, column, best
         self.kinds = np.where(partners >= 0, KINDS.index("equal"), 0).astype(np.int8)
         self.distances = np.zeros(reading.n_rows)
         self.programs: list[Program] = []
@@ -322,7 +288,7 @@ class _Join:
 
     @property
     def n_keys(self) -> int:
-        return _n_keys(self.partners)
+        return len(np.unique(self.partners[self.partners >= 0]))
 
     def is_better_than(self, other: _Join) -> bool:
         """Return whether this direction joins more keys, or nearly as many and whole ones.

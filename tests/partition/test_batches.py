@@ -2,8 +2,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from partition import batches
 from partition import clustering as divergence
+from partition import plan
 from partition.clustering import SCALE, hash64, nearest, normalise, partial_sums
 from partition.codebook import Codebook, assign
 from pexeso.errors import InputError
@@ -32,20 +32,20 @@ def _counts(n=50, regions=9, seed=0):
 
 def test_missing_vectors_are_zeros_also_in_a_slice():
     array = pa.array([[1, 2], None, [3, 4], None, [5, 6]], VECTORS)
-    assert batches.matrix_of(array, 2).tolist() == [[1, 2], [0, 0], [3, 4], [0, 0], [5, 6]]
-    assert batches.matrix_of(array.slice(2, 2), 2).tolist() == [[3, 4], [0, 0]]
-    assert batches.matrix_of(array.slice(0, 0), 2).shape == (0, 2)
+    assert plan.matrix_of(array, 2).tolist() == [[1, 2], [0, 0], [3, 4], [0, 0], [5, 6]]
+    assert plan.matrix_of(array.slice(2, 2), 2).tolist() == [[3, 4], [0, 0]]
+    assert plan.matrix_of(array.slice(0, 0), 2).shape == (0, 2)
 
 
 def test_a_vector_of_another_length_is_refused():
     with pytest.raises(InputError, match=r"must have 2 dimensions. Got one of 3"):
-        batches.matrix_of(pa.array([[1, 2], None, [1, 2, 3]], VECTORS), 2)
+        plan.matrix_of(pa.array([[1, 2], None, [1, 2, 3]], VECTORS), 2)
 
 
 def test_histograms_survive_the_way_through_a_batch():
     counts = _counts()
     batch = _histogram_batch(counts)
-    features = batches.features_of(batch.slice(7, 20), 9)
+    features = plan.features_of(batch.slice(7, 20), 9)
     np.testing.assert_array_equal(features, normalise(counts)[7:27])
 
 
@@ -56,7 +56,7 @@ def test_values_are_encoded_slice_by_slice(monkeypatch):
         {"value": [f"v{i}" for i in range(30)], "vector": pa.array(list(vectors), VECTORS)}
     )
     monkeypatch.setattr(divergence, "CHUNK_ELEMENTS", 28)
-    parts = list(batches.encode_values([batch], codebook, 4))
+    parts = list(plan.encode_values([batch], codebook, 4))
     assert max(part.num_rows for part in parts) == 7
     table = pa.Table.from_batches(parts)
     assert table["value"].to_pylist() == batch.column("value").to_pylist()
@@ -68,7 +68,7 @@ def test_partial_sums_survive_the_way_through_batches():
     features = normalise(counts)
     centres = features[[2, 9, 30]]
     parts = _histogram_batch(counts)
-    back = batches.sums_of([parts.slice(0, 11), parts.slice(11)], centres)
+    back = plan.sums_of([parts.slice(0, 11), parts.slice(11)], centres)
     whole = partial_sums(features, centres)
     for name in ("sums", "counts", "costs"):
         np.testing.assert_array_equal(getattr(back, name), getattr(whole, name), err_msg=name)
@@ -79,7 +79,7 @@ def test_columns_are_assigned_with_their_sizes():
     counts = _counts()
     features = normalise(counts)
     table = pa.Table.from_batches(
-        list(batches.assign_columns([_histogram_batch(counts)], features[:4], 100))
+        list(plan.assign_columns([_histogram_batch(counts)], features[:4], 100))
     )
     clusters, divergences = nearest(features, features[:4])
     np.testing.assert_array_equal(table["cluster"].to_numpy(), clusters)

@@ -51,7 +51,7 @@ def squared_similarity_of(text, other, configuration):
             return Fraction(shared, min(len(one), len(two))) ** 2
 
 
-def by_definition(derived, keys, configuration, one_to_one, max_distance):
+def by_definition(derived, keys, configuration, max_distance):
     """Return (keys reached, smallest squared similarity, pairs) of the best threshold, or None."""
     grid = {
         (c, k): squared_similarity_of(derived[c], keys[k], configuration)
@@ -64,7 +64,7 @@ def by_definition(derived, keys, configuration, one_to_one, max_distance):
         pairs = {pair for pair, score in grid.items() if score >= lowest}
         if len({c for c, _ in pairs}) < len(pairs):
             break
-        if one_to_one and len({k for _, k in pairs}) < len(pairs):
+        if len({k for _, k in pairs}) < len(pairs):
             break
         reached = len({k for _, k in pairs})
         if best is None or reached > best[0]:
@@ -72,10 +72,10 @@ def by_definition(derived, keys, configuration, one_to_one, max_distance):
     return best
 
 
-def best_by_definition(derived, keys, configurations, one_to_one, max_distance):
+def best_by_definition(derived, keys, configurations, max_distance):
     every = []
     for number, configuration in enumerate(configurations):
-        best = by_definition(derived, keys, configuration, one_to_one, max_distance)
+        best = by_definition(derived, keys, configuration, max_distance)
         if best:
             rank = (-best[0], -best[1], configuration.tokeniser != "3-gram", number)
             every.append((rank, configuration, best))
@@ -93,9 +93,9 @@ texts = st.lists(
 )
 
 
-@given(texts, texts, st.booleans(), st.sampled_from([1.0, 0.5, 0.3, 0.0]), st.data())
+@given(texts, texts, st.sampled_from([1.0, 0.5, 0.3, 0.0]), st.data())
 @settings(max_examples=examples(300))
-def test_the_optimum_is_that_of_an_exhaustive_search(derived, keys, one_to_one, max_distance, data):
+def test_the_optimum_is_that_of_an_exhaustive_search(derived, keys, max_distance, data):
     configurations = data.draw(
         st.one_of(
             st.just(ALL_CONFIGURATIONS),
@@ -105,16 +105,14 @@ def test_the_optimum_is_that_of_an_exhaustive_search(derived, keys, one_to_one, 
     join = fuzzy_join(
         derived,
         keys,
-        one_to_one=one_to_one,
         max_distance=max_distance,
         configurations=configurations,
     )
-    wanted = best_by_definition(derived, keys, configurations, one_to_one, max_distance)
+    wanted = best_by_definition(derived, keys, configurations, max_distance)
     pairs = set(zip(join.derived.tolist(), join.keys.tolist(), strict=True))
     assert len(pairs) == len(join.distances)
     assert np.array_equal(join.derived, np.unique(join.derived))
-    if one_to_one:
-        assert len(set(join.keys.tolist())) == len(pairs)
+    assert len(set(join.keys.tolist())) == len(pairs)
     if wanted is None:
         assert all(derived[c] == keys[k] for c, k in pairs)
         return
@@ -179,14 +177,11 @@ def test_texts_of_equal_tokens_are_no_partners_for_one_text():
     assert fuzzy_join(["b a", "c"], ["a b", "b a", "c"]).keys.tolist() == [1, 2]
 
 
-def test_a_key_has_one_partner_unless_allowed_more():
+def test_a_key_has_one_partner():
     derived, keys = ["anna smith", "anna smiht", "bob"], ["anna smith", "rob"]
     trigrams = [Configuration("3-gram", "Jaccard")]
     join = fuzzy_join(derived, keys, configurations=trigrams)
     assert (join.derived.tolist(), join.keys.tolist()) == ([0], [0])
-    bigrams = [Configuration("2-gram", "Jaccard")]
-    join = fuzzy_join(derived, keys, configurations=bigrams, one_to_one=False)
-    assert (join.derived.tolist(), join.keys.tolist()) == ([0, 1, 2], [0, 0, 1])
 
 
 @pytest.mark.parametrize(("size", "other_size"), [(8192, 8191), (100_000, 99_999)])

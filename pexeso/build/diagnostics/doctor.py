@@ -46,12 +46,8 @@ def diagnose(folder: Path | str = ".") -> list[Finding]:
         lambda: _of_extra("pyspark", "pyspark"),
         _java,
         _trainer,
-        lambda: _optional(
-            "sentence-transformers",
-            "sentence_transformers",
-            "sentence-transformers",
-        ),
-        lambda: _optional("s3fs", "s3fs", "s3fs"),
+        lambda: _optional("sentence-transformers", "sentence_transformers"),
+        lambda: _optional("s3fs", "s3fs"),
         _cores,
         _memory,
         lambda: _disk(Path(folder)),
@@ -65,10 +61,9 @@ def _python() -> Finding:
     return Finding("Python", ok, detail, "" if ok else "Use Python 3.11 to 3.14.")
 
 
-def _version(*distributions: str) -> str:
-    for distribution in distributions:
-        with suppress(importlib.metadata.PackageNotFoundError):
-            return importlib.metadata.version(distribution)
+def _version(distribution: str) -> str:
+    with suppress(importlib.metadata.PackageNotFoundError):
+        return importlib.metadata.version(distribution)
     return "of unknown version"
 
 
@@ -102,11 +97,11 @@ def _absent(name: str, module: str) -> Finding:
     return Finding(name, None, "not installed (optional)", f"To use it: {installation(module)}.")
 
 
-def _optional(name: str, module: str, distribution: str) -> Finding:
+def _optional(distribution: str, module: str) -> Finding:
     """Look for a package that takes many seconds to import."""
     if importlib.util.find_spec(module) is None:
-        return _absent(name, module)
-    return Finding(name, True, _version(distribution))
+        return _absent(distribution, module)
+    return Finding(distribution, True, _version(distribution))
 
 
 def _cuda() -> Finding:

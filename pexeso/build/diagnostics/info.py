@@ -47,17 +47,11 @@ _ROWS = 1 << 14
 
 
 class ReasonRow(NamedTuple):
-    """A table or column that was left out, or a note about a table.
-
-    Attributes
-    ----------
-    column : str or None
-        None for a table.
-    """
+    """A table or column that was left out, or a note about a table."""
 
     group: ReasonGroup
     table: str
-    column: str | None
+    column: str | None  # None for a table
     reason: str
 
     @property

@@ -78,27 +78,15 @@ class IndexPart(Protocol):
     """What one kind of question needs on disk.
 
     The object must be one that tasks of Spark can be sent: an attribute of an importable module.
-
-    Attributes
-    ----------
-    name : str
-        In the manifest.
-    choices : tuple of str
-        The words of `pexeso.options.BuildOptions.parts` that ask for the part, each resting on
-        those before it; empty for a part of every index.
-    stages : tuple of str
-        Its own stages in a build, in order.
-    folders_are : str
-        What its folders are called where an update says how many came.
-    reads_rows : bool
-        Whether it needs whole rows, so that columns must not be read one by one.
     """
 
-    name: str
+    name: str  # In the manifest
+    # The words of `BuildOptions.parts` that ask for the part, each resting on those before it; none
+    # for a part of every index
     choices: tuple[str, ...]
-    stages: tuple[str, ...]
-    folders_are: str
-    reads_rows: bool
+    stages: tuple[str, ...]  # Its own stages in a build, in order
+    folders_are: str  # What its folders are called where an update says how many came
+    reads_rows: bool  # Whether it needs whole rows, so that columns must not be read one by one
 
     def records(self, tables: Sequence[ReadTable]) -> Iterator[pa.RecordBatch]:
         """Yield the records that the part needs of some tables, in the task that reads them.
@@ -271,30 +259,20 @@ class ShardedPart:
     ``records``: ``records``. ``open``: ``open_shard``, whose shards have ``folder``, ``deleted``,
     ``numbers_of_tables`` and ``stored``, and ``check_shard``. ``write``: ``sizes`` of some rows
     under a name, ``shards_needed`` for these, ``write_shard`` and ``estimate``.
-
-    Attributes
-    ----------
-    stages : (str, str)
-        Of laying the rows out, and of building shards.
-    rows : tuple of (str, str, tuple of str)
-        What is laid out for a shard: names, each with the kind of its records and their fields.
-    divided_by : tuple of str
-        The fields whose equal values stay in one shard.
-    counts : tuple of str
-        Facts of a shard; the first counts what its numbers, those of deleted ones too, are of.
-    summed : tuple of (str, str)
-        Names that an update reports, each with the fact that is summed over shards.
     """
 
     package: str
     name: str
     choices: tuple[str, ...]
-    stages: tuple[str, ...]
+    stages: tuple[str, ...]  # Two: of laying the rows out, and of building shards
     folders_are: str
     reads_rows: bool = False
+    # What is laid out for a shard: names, each with the kind of its records and their fields
     rows: tuple[tuple[str, str, tuple[str, ...]], ...]
-    divided_by: tuple[str, ...]
+    divided_by: tuple[str, ...]  # The fields whose equal values stay in one shard
+    # Facts of a shard; the first counts what its numbers, those of deleted ones too, are of
     counts: tuple[str, ...]
+    # Names that an update reports, each with the fact that is summed over shards
     summed: tuple[tuple[str, str], ...]
     content: str
     form: str | None = None
@@ -487,17 +465,7 @@ def count_unknown(names: pa.Array, listed: pa.Array) -> int:
 
 @dataclass(frozen=True)
 class Placed:
-    """What tasks laid out for folders of an index: which bucket each of them is made of.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder, rows = Path(tempfile.mkdtemp()), pa.table({"table": ["a", "b", "c"]})
-    >>> with BucketWriter(folder / "sets" / "1.arrow", 2, rows.schema) as writer:
-    ...     writer.add(rows, np.array([1, 0, 1]))
-    >>> Placed(folder, (1,), 2).read("sets", 0, rows.schema).to_pylist()
-    [{'table': 'a'}, {'table': 'c'}]
-    """
+    """What tasks laid out for folders of an index: which bucket each of them is made of."""
 
     folder: Path
     buckets: Sequence[int]

@@ -259,13 +259,7 @@ WEIGHED_BY = "weighed_by"
 
 
 def part_of(model: int) -> str:
-    """Return the name of the part of the model at a position.
-
-    Examples
-    --------
-    >>> part_of(0), part_of(1)
-    ('semantic', 'semantic_2')
-    """
+    """Return the name of the part of the model at a position."""
     return SEMANTIC if model == 0 else f"{SEMANTIC}_{model + 1}"
 
 
@@ -453,17 +447,7 @@ _MEAN_KINDS = ("fasttext-mean", "glove")
 
 
 def with_preset(given: Mapping[str, Any], preset: str | None) -> dict[str, Any]:
-    """Return build options with those of a preset added.
-
-    Examples
-    --------
-    >>> with_preset({"n_pivots": 3}, "published")["cells"]
-    'grid'
-    >>> with_preset({"cells": "blocks"}, "published")
-    Traceback (most recent call last):
-        ...
-    pexeso.errors.InputError: The preset 'published' sets cells to 'grid'. Got cells='blocks': leave it out, or leave the preset out.
-    """  # noqa: E501  what is printed is one line
+    """Return build options with those of a preset added."""
     if preset is None:
         return dict(given)
     require_choice("preset", preset, PRESETS)
@@ -484,13 +468,7 @@ def with_preset(given: Mapping[str, Any], preset: str | None) -> dict[str, Any]:
 
 
 def build_options(given: Mapping[str, Any], preset: str | None = None) -> BuildOptions:
-    """Make the options of a build from those that were given and a preset; see `with_preset`.
-
-    Examples
-    --------
-    >>> build_options({"n_pivots": 3}, "published").min_partitions
-    10
-    """
+    """Make the options of a build from those that were given and a preset; see `with_preset`."""
     names = BuildOptions.__dataclass_fields__
     if unknown := sorted(set(given) - set(names)):
         limits = [name for name in unknown if name in ColumnRules.__dataclass_fields__]

@@ -81,7 +81,6 @@ class LakeSample:
 
     @cached_property
     def cores(self) -> int:
-        """Cores that index the lake."""
         n_bytes = sum(file.n_bytes for file in self.files) * (1 + len(self.options.parts))
         is_small = n_bytes <= HERE_BYTES and set(self.options.models) == {"lexical"}
         return 1 if is_small else available_processors()

@@ -34,6 +34,7 @@ from pexeso.lake.readers.table import (
 )
 from pexeso.lake.typed.parquet import TypedRows
 from pexeso.lake.typed.sandbox import Answer, TypedTable, ask, budget_of, gathered
+from pexeso.lake.typed.value_texts import without_view
 from pexeso.runtime.extras import installation
 from pexeso.runtime.formatting import first_line
 from pexeso.store.io.location import Location, PlaceEntry
@@ -207,7 +208,7 @@ def answer(request: dict[str, Any]) -> Answer:
     path, budget = Path(request["path"]), budget_of(request)
     try:
         batches = (_delta_batches if request["kind"] == DELTA else _iceberg_batches)(path, request)
-        schema = pa.schema([(field.name, _without_view(field.type)) for field in batches.schema])
+        schema = pa.schema([(field.name, without_view(field.type)) for field in batches.schema])
         return {}, gathered((batch.cast(schema) for batch in batches), schema, budget)
     except TableReadError:
         raise
@@ -229,12 +230,6 @@ def _iceberg_batches(path: Path, request: dict[str, Any]) -> pa.RecordBatchReade
 
     table = StaticTable.from_metadata(str(path / _ICEBERG_LOG / request["metadata"]))
     return table.scan(snapshot_id=request["snapshot"]).to_arrow_batch_reader()
-
-
-def _without_view(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_string_view(kind):
-        return pa.large_string()
-    return pa.large_binary() if pa.types.is_binary_view(kind) else kind
 
 
 def _version(path: Path) -> tuple[int, str]:

@@ -112,8 +112,6 @@ _NOT_A_TABLE = (
 def format_of(path: str | os.PathLike[str]) -> FileFormat | None:
     """Return the format that a file's name stands for, None where it stands for none.
 
-    Examples
-    --------
     >>> format_of("Cities.CSV.gz").name
     'delimited'
     >>> format_of("book.xlsx").holds_several
@@ -140,25 +138,13 @@ def table_format(path: str | os.PathLike[str]) -> str | None:
 
 
 def without_packing(name: str) -> str:
-    """Return a name without the extension that says how the file is packed.
-
-    Examples
-    --------
-    >>> without_packing("data.csv.gz")
-    'data.csv'
-    """
+    """Return a name without the extension that says how the file is packed."""
     stem, extension = os.path.splitext(name)
     return stem if extension.lower() in PACKED_EXTENSIONS else name
 
 
 def reason_not_read(path: str | os.PathLike[str]) -> str:
-    """Return why a file is not read as a table, a clause.
-
-    Examples
-    --------
-    >>> reason_not_read("logo.png")
-    'not a table: a picture'
-    """
+    """Return why a file is not read as a table, a clause."""
     name = os.path.basename(os.fspath(path)).lower()
     if name == SETTINGS_NAME:
         return "the settings of a lake; they count in the lake's own folder alone"
@@ -286,8 +272,6 @@ def normalised_path(name: str) -> str:
 
     A name that leads out of the archive stays as it is.
 
-    Examples
-    --------
     >>> normalised_path("./d//a.csv"), normalised_path("../a.csv"), normalised_path("//a.csv")
     ('d/a.csv', '../a.csv', '//a.csv')
     """
@@ -436,13 +420,7 @@ class Container:
 
 
 def split_member(path: Path | Location) -> tuple[Path | Location, str | None]:
-    """Split the name of a table into the file and what leads into it; None where all is a file.
-
-    Examples
-    --------
-    >>> split_member(Path("no/such/file.csv"))[1] is None
-    True
-    """
+    """Split the name of a table into the file and what leads into it; None where all is a file."""
     if isinstance(path, Location):
         for end in _ends_of_files(path.url):
             file = replace(path, url=path.url[:end], path=path.path[: end - len(path.url)])

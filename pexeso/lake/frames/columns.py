@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pexeso.errors import QueryError
 from pexeso.lake.readers.table import join_chunks, strings
 from pexeso.lake.typed.text import as_text, mended_texts
-from pexeso.lake.typed.value_texts import float_text, in_utc, is_bytes, plain
+from pexeso.lake.typed.value_texts import float_text, in_utc, is_bytes, plain, without_view
 
 NOT_UTF8 = (
     "A query column holds bytes that are no UTF-8 text. Decode them first, such as by "
@@ -39,14 +39,9 @@ def is_polars(values: Any, name: str) -> bool:
 def arrow_column(values: Any) -> pa.Array | pa.ChunkedArray:
     """Return a column as Arrow values, null where a cell is missing.
 
-    Parameters
-    ----------
-    values : Arrow or pandas or polars column, NumPy array (n,), iterable
-        Whatever else has the Arrow PyCapsule interface is taken over by it, without a copy where
-        its library allows. NaN, NaT and None of pandas, NumPy and Python are missing.
+    It may be of Arrow, pandas, polars or NumPy, an iterable, or whatever has the Arrow PyCapsule
+    interface. NaN, NaT and None of pandas, NumPy and Python are missing.
 
-    Examples
-    --------
     >>> arrow_column([1, None, float("nan")]).to_pylist()
     [1, None, None]
     """
@@ -83,14 +78,9 @@ def column_texts(values: Any) -> pa.StringArray:
 
 
 def texts_of_cells(values: Any) -> pa.StringArray:
-    r"""Return the cells of a column that nothing is searched with as texts, as `column_texts` does.
+    """Return the cells of a column that nothing is searched with as texts, as `column_texts` does.
 
     Bytes that are no UTF-8 text are no error here: such cells have no text, as those of files.
-
-    Examples
-    --------
-    >>> texts_of_cells([b"\xff", b"a"]).to_pylist()
-    [None, 'a']
     """
     try:
         return column_texts(values)
@@ -103,13 +93,7 @@ def texts_of_cells(values: Any) -> pa.StringArray:
 
 
 def cells_to_show(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """Return cells as Python has them, or as texts where a date is none that Python has.
-
-    Examples
-    --------
-    >>> cells_to_show(pa.array([1, None])), cells_to_show(pa.array([1 << 62], pa.timestamp("us")))
-    ([1, None], [None])
-    """
+    """Return cells as Python has them, or as texts where a date is none that Python has."""
     try:
         return column.to_pylist()
     except (OverflowError, ValueError):
@@ -161,13 +145,9 @@ def _without_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedA
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_string_view(kind):
-        return pa.large_string()
-    if pa.types.is_binary_view(kind):
-        return pa.large_binary()
     if pa.types.is_dictionary(kind):
         return pa.dictionary(kind.index_type, _plain_type(kind.value_type), kind.ordered)
-    return kind
+    return without_view(kind)
 
 
 def _sound(texts: pa.StringArray) -> pa.StringArray:

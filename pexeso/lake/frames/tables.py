@@ -30,8 +30,9 @@ from pexeso.lake.frames.columns import (
 )
 from pexeso.lake.typed.text import as_text
 from pexeso.lake.typed.value_texts import is_bytes, is_text, plain
+from pexeso.runtime.checks import require_choice
 from pexeso.runtime.extras import require
-from pexeso.runtime.formatting import Shown, cell_text, json_line, plain_json, shown
+from pexeso.runtime.formatting import Shown, cell_text, json_line, plain_json
 from pexeso.store.arrays import wide_for
 
 if TYPE_CHECKING:
@@ -234,20 +235,9 @@ class Frame:
 def frame_of(table: Any) -> Frame | None:
     """Return a table as a `Frame`, or None for what is no table.
 
-    Parameters
-    ----------
-    table : Any
-        A DataFrame of pandas, polars or Spark, a LazyFrame of polars, a pyarrow Table, RecordBatch
-        or StructArray, a NumPy array with named fields, a mapping from names to columns, or an
-        object with ``__arrow_c_stream__`` or ``__arrow_c_array__`` that exports a table.
-
-    Examples
-    --------
-    >>> frame = frame_of({"city": ["Oslo", "Rome"], "people": [7, 28]})
-    >>> frame.names, frame.column(0)
-    (('city', 'people'), ['Oslo', 'Rome'])
-    >>> frame_of(["Oslo", "Rome"]) is None
-    True
+    One is a DataFrame of pandas, polars or Spark, a LazyFrame of polars, a pyarrow Table,
+    RecordBatch or StructArray, a NumPy array with named fields, a mapping from names to columns, or
+    an object with ``__arrow_c_stream__`` or ``__arrow_c_array__`` that exports a table.
     """
     if is_spark_column(table):  # first: whatever it is asked for is there
         return None
@@ -341,8 +331,8 @@ def _arrow_or_texts(values: Any) -> pa.Array | pa.ChunkedArray:
 
 def require_kind(kind: str | None) -> None:
     """Raise InputError unless a kind of table is one of `KINDS`, or None."""
-    if kind is not None and not (isinstance(kind, str) and kind in KINDS):
-        raise InputError(f"to must be one of {', '.join(KINDS)}. Got {shown(kind)} instead.")
+    if kind is not None:
+        require_choice("to", kind, KINDS)
 
 
 def as_kind(table: pa.Table, kind: str) -> Any:

@@ -17,7 +17,14 @@ import pyarrow.compute as pc
 
 from embed.lexical import COMPANY_FORMS
 from pexeso.lake.normalise import package_data
-from pexeso.lake.normalise.characters import COMMA, LETTER, NUMBER, first_classes, only_where
+from pexeso.lake.normalise.characters import (
+    COMMA,
+    LETTER,
+    NUMBER,
+    first_classes,
+    only_where,
+    replaced_at,
+)
 from pexeso.lake.normalise.dates import MAX_WORDS, month_words, read_named_dates
 
 # The rules that are dictionaries, in the order in which these are asked.
@@ -38,22 +45,16 @@ def packaged() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The K words that a normaliser knows, arranged so that each lake word is looked up once.
-
-    Attributes
-    ----------
-    positions : int32 (R, K + 1)
-        Where the text for a word of a group is in `texts`, -1 where the group does not have the
-        word; the last column stands for all other words.
-    n_once : int
-        So many of the first groups are asked in the first round alone: what the user's own words
-        stand for is taken as it is.
-    """
+    """The k words that a normaliser knows, arranged so that each lake word is looked up once."""
 
     known: pa.StringArray
     whens: tuple[str, ...]
+    # int32 (groups, k + 1): where the text for a word of a group is in `texts`, -1 where the group
+    # does not have the word; the last column is for all other words
     positions: np.ndarray
     texts: pa.StringArray
+    # Of the first groups, asked in the first round alone: what the user's own words stand for is
+    # taken as it is
     n_once: int
     is_month: np.ndarray
 
@@ -136,8 +137,6 @@ def expand(
         The value starts with a number and names a kind of street, and the word comes right after
         the number or ends its part: "120 n main st".
 
-    Examples
-    --------
     >>> vocabulary = vocabulary_of(("dates", "date-words", "addresses"), {})
     >>> texts = pa.array(["st petersburg", "main st , st louis", "5 mar 1953"])
     >>> expand(texts, vocabulary).to_pylist()
@@ -154,9 +153,7 @@ def expand(
         before = values.take(pa.array(rows))
         after, is_date = _expand_all(before, vocabulary, is_first=number == 0)
         after = without_commas(after) if drop_commas else after
-        mask = np.zeros(len(values), dtype=bool)
-        mask[rows] = True
-        values = pc.replace_with_mask(values, pa.array(mask), after)
+        values = replaced_at(values, rows, after)
         rows = rows[~is_date & pc.not_equal(before, after).to_numpy(zero_copy_only=False)]
     return without_commas(values) if drop_commas else values
 
@@ -299,25 +296,13 @@ _HOLDS: dict[str, Callable[[_Context], np.ndarray]] = {
 
 
 def without_company_forms(words: pa.StringArray) -> pa.StringArray:
-    """Remove forms of companies at the end; one that is the whole value stays.
-
-    Examples
-    --------
-    >>> without_company_forms(pa.array(["acme co ltd", "siemens ag", "inc"])).to_pylist()
-    ['acme', 'siemens', 'inc']
-    """
+    """Remove forms of companies at the end; one that is the whole value stays."""
     forms = "|".join(COMPANY_FORMS)
     return pc.replace_substring_regex(words, rf"(?i)^(.*?[^ ])(?: (?:{forms}))+$", r"\1")
 
 
 def without_articles(words: pa.StringArray) -> pa.StringArray:
-    """Remove "the" at the start.
-
-    Examples
-    --------
-    >>> without_articles(pa.array(["the boston globe", "the"])).to_pylist()
-    ['boston globe', 'the']
-    """
+    """Remove "the" at the start."""
     return pc.replace_substring_regex(words, r"(?i)^(?:the )+([^ ])", r"\1")
 
 

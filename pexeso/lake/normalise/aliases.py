@@ -26,6 +26,7 @@ from pexeso.engine.lists import ranges
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.lake.catalog import ALIASES, damage_made_plain, write_rows
 from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.runtime.buffers import string_buffers
 from pexeso.runtime.formatting import shown
 from pexeso.runtime.ranges import mixed
 
@@ -119,11 +120,9 @@ def _digest(rows: pa.Table) -> str:
 
 def _data(texts: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
     """Return where each text begins and where the last one ends, int64, and the bytes of all."""
-    _, offsets, data = texts.buffers()
-    starts = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    data, starts = string_buffers(texts)
     starts = starts.astype(np.int64)
-    every = np.frombuffer(data or b"", np.uint8)
-    return starts - starts[0], every[starts[0] : starts[-1]]
+    return starts - starts[0], data[starts[0] : starts[-1]]
 
 
 def _hashes(texts: pa.StringArray) -> np.ndarray:

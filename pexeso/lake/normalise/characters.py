@@ -14,6 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.runtime.buffers import string_buffers
+
 # Classes of characters: Unicode's L, M, N and S; what has no width; all else.
 OTHER, LETTER, MARK, NUMBER, SYMBOL, INVISIBLE = range(6)
 
@@ -83,12 +85,8 @@ def change_characters(
 ) -> pa.StringArray:
     """Apply a function of code points to texts, in blocks of about 4 MiB to bound memory.
 
-    Parameters
-    ----------
-    change
-        Takes the code points of a block (uint32), each value followed by a newline, and the row of
-        each code point (int64, ascending). Returns new code points without those newlines, and
-        their rows.
+    It takes the code points of a block (uint32), each value followed by a newline, and the row of
+    each (int64, ascending), and returns new ones without those newlines, and their rows.
     """
     blocks = [
         texts_of_points(*change(*code_points(block)), len(block)) for block in text_blocks(values)
@@ -110,27 +108,11 @@ _COUNTED_BYTES = 1 << 20
 
 
 class Bytes:
-    """The bytes of texts, for cheap tests that come before patterns.
+    """The bytes of texts, for cheap tests that come before patterns."""
 
-    Attributes
-    ----------
-    lengths : int32 (n,)
-        In bytes.
-    """
-
-    def __init__(self, values: pa.StringArray) -> None:
-        _, offsets, data = values.buffers()
-        n = len(values)
-        self._offsets = (
-            np.frombuffer(offsets, np.int32)[values.offset : values.offset + n + 1]
-            if n
-            else np.zeros(1, np.int32)
-        )
-        self._data = (
-            np.frombuffer(data, np.uint8)
-            if data is not None and data.size
-            else np.zeros(1, np.uint8)
-        )
+    def __init__(self, values: pa.StringArray | pa.LargeStringArray) -> None:
+        text, self._offsets = string_buffers(values)
+        self._data = text if len(text) else np.zeros(1, np.uint8)  # of which bytes are taken
         self.lengths = np.diff(self._offsets)
 
     def at(self, position: int) -> np.ndarray:
@@ -193,10 +175,8 @@ def text_blocks(values: pa.StringArray) -> Iterator[pa.StringArray]:
 def code_points(values: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
     """Return the code points of the values, each followed by a newline, and their rows."""
     ended = pc.binary_join_element_wise(values, _END, "")
-    offsets = np.frombuffer(ended.buffers()[1], dtype=np.int32)[
-        ended.offset : ended.offset + len(ended) + 1
-    ]
-    text = ended.buffers()[2].to_pybytes()[offsets[0] : offsets[-1]]
+    data, offsets = string_buffers(ended)
+    text = data[offsets[0] : offsets[-1]].tobytes()
     if text.isascii():
         lengths = np.diff(offsets)
         points = np.frombuffer(text, dtype=np.uint8).astype(np.uint32)
@@ -238,6 +218,30 @@ def only_where(
     if n_chosen == len(values):
         return change(values)
     return pc.replace_with_mask(values, mask, change(values.filter(mask)))
+
+
+def where_matching(
+    values: pa.StringArray,
+    may: pa.BooleanArray,
+    pattern: str,
+    change: Callable[[pa.StringArray], pa.StringArray],
+) -> pa.StringArray:
+    """Return `values` with `change` applied to those that a pattern matches, out of some that may.
+
+    Which may is a cheaper test.
+    """
+    return only_where(
+        values,
+        may,
+        lambda some: only_where(some, pc.match_substring_regex(some, pattern), change),
+    )
+
+
+def replaced_at(values: pa.Array, positions: np.ndarray, texts: pa.Array) -> pa.Array:
+    """Return `values` with `texts` in the place of those at some positions, ascending."""
+    mask = np.zeros(len(values), dtype=bool)
+    mask[positions] = True
+    return pc.replace_with_mask(values, pa.array(mask), texts)
 
 
 def fold_unicode(
@@ -314,8 +318,6 @@ def separate_words(values: pa.StringArray, *, join_initials: bool = True) -> pa.
     inside words and dots inside acronyms go without a trace ("O'Neil", "U.S.A."), thousands
     separators too; ``&`` becomes "and"; all else becomes a space.
 
-    Examples
-    --------
     >>> texts = pa.array(["U.S.A. (est. 1776)", "AT&T,  Inc.", "C++", "-1,234.50"])
     >>> separate_words(texts).to_pylist()
     ['USA est 1776', 'AT and T , Inc', 'C++', '-1234.50']

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from pexeso.engine.lists import distinct_numbers
 from pexeso.lake.normalise import package_data
-from pexeso.lake.normalise.characters import DIGITS, Bytes, as_mask
+from pexeso.lake.normalise.characters import DIGITS, Bytes, as_mask, replaced_at
 
 # The month names of the canonical form.
 MONTHS = (
@@ -123,13 +123,6 @@ def read_named_dates(lists: pa.ListArray) -> pa.StringArray:
     A date has one name of a month with a day and a year, a year alone, or a day alone. Where the
     name could be another word ("mars 2020" is a mission), the day comes first and the year last. A
     year has four digits, or, behind a day and an English name, two.
-
-    Examples
-    --------
-    >>> english = [["march", "5th", ",", "2020"]]
-    >>> lists = pa.array([["5", "marzo", "2020"], *english, ["märz", "2020"], ["mars", "2020"]])
-    >>> read_named_dates(lists).to_pylist()
-    ['5 march 2020', '5 march 2020', 'march 2020', None]
     """
     is_date, day, month, year = _read(lists)
     texts = pa.nulls(len(lists), pa.string())
@@ -236,16 +229,9 @@ def canonical_dates(
 
     A time other than midnight follows the date as words; a time zone follows unless it is UTC.
 
-    Parameters
-    ----------
-    groups
-        int64, shape (n,), 0 or more: the column that each value comes from. All are of one column
-        where it is None.
-    either_order : bool
-        False leaves out what has two orders, such as ``3/5/1953``.
+    Without `groups` all values are of one column. `either_order` False leaves out what has two
+    orders.
 
-    Examples
-    --------
     >>> canonical_dates(pa.array(["1953-03-05", "mar 5, 1953", "05.03.1953", "paris"])).to_pylist()
     ['5 march 1953', '5 march 1953', '5 march 1953', None]
     >>> canonical_dates(pa.array(["13/5/1953", "3/5/1953 14:30"])).to_pylist()
@@ -283,8 +269,6 @@ def months_of_years(values: pa.StringArray, groups: np.ndarray) -> pa.StringArra
 
     `groups`, int64, is the column of each value.
 
-    Examples
-    --------
     >>> months = pa.array(["2024-01", "2024-02", "jan-24"])
     >>> months_of_years(months, np.zeros(3, np.int64)).to_pylist()
     ['january 2024', 'february 2024', None]
@@ -302,14 +286,12 @@ def months_of_years(values: pa.StringArray, groups: np.ndarray) -> pa.StringArra
         if not len(at):
             continue
         fields = pc.extract_regex(values.take(pa.array(at)), pattern)
-        year, month = _number(fields.field("year")), _month(fields.field("month"))
+        year, month = numbers_of(fields.field("year")), _month(fields.field("month"))
         is_month = decides(year, month, groups[at], n_groups) & (month >= 1) & (month <= 12)
         at, year, month = at[is_month], whole_years(year[is_month]), month[is_month]
         names = pa.array(MONTHS).take(pa.array(month - 1))
         texts = pc.binary_join_element_wise(names, _texts(year), " ")
-        mask = np.zeros(len(values), dtype=bool)
-        mask[at] = True
-        result = pc.replace_with_mask(result, pa.array(mask), texts)
+        result = replaced_at(result, at, texts)
     return result
 
 
@@ -401,14 +383,14 @@ def _dates_of_shape(
         return positions, pa.array([], pa.string())
     matches, split = matches.take(pa.array(positions)), split.take(pa.array(positions))
     fields = _fields(matches)
-    year = whole_years(_number(_first(fields, "year", "year2")))
+    year = whole_years(numbers_of(_first(fields, "year", "year2")))
     if "first" in fields:
-        first = _number(_first(fields, "first", "first2"))
-        second = _number(_first(fields, "second_part", "second_part2"))
+        first = numbers_of(_first(fields, "first", "first2"))
+        second = numbers_of(_first(fields, "second_part", "second_part2"))
         month, day = _in_order(first, second, groups[positions])
     else:
         month = _month(_first(fields, "month", "month2", "month3"))
-        day = _number(_first(fields, "day", "day2"))
+        day = numbers_of(_first(fields, "day", "day2"))
     in_range = (month >= 1) & (month <= 12) & (day >= 1)
     rows = np.flatnonzero(in_range & is_calendar_date(day, np.where(in_range, month, 1), year))
     text = written_dates(day[rows], month[rows], year[rows])
@@ -432,7 +414,8 @@ def _first(fields: dict[str, pa.StringArray], *names: str) -> pa.StringArray:
     return group
 
 
-def _number(texts: pa.StringArray) -> np.ndarray:
+def numbers_of(texts: pa.StringArray) -> np.ndarray:
+    """Return what groups of digits that took part in a match come to, 0 for all others."""
     filled = pc.if_else(pc.equal(texts, ""), "0", texts)
     return filled.cast(pa.int64()).to_numpy(zero_copy_only=False)
 
@@ -442,7 +425,7 @@ def _month(texts: pa.StringArray) -> np.ndarray:
     words, months, _, _ = month_words()
     is_named, entry = _entries(texts, words)
     is_number = pc.match_substring_regex(texts, "^[0-9]+$")
-    return np.where(is_named, months[entry], _number(pc.if_else(is_number, texts, "0")))
+    return np.where(is_named, months[entry], numbers_of(pc.if_else(is_number, texts, "0")))
 
 
 def _in_order(
@@ -463,13 +446,8 @@ def _time_words(fields: dict[str, pa.StringArray]) -> pa.StringArray:
     """
     if not pc.any(pc.not_equal(fields["hour"], "")).as_py():
         return fields["hour"]
-    hour, minute, second = (_number(fields[name]) for name in ("hour", "minute", "second"))
-    half = fields["half"]
-    is_evening = pc.starts_with(half, "p").to_numpy(zero_copy_only=False)
-    is_morning = pc.starts_with(half, "a").to_numpy(zero_copy_only=False)
-    hour = np.where(
-        is_evening & (hour < 12), hour + 12, np.where(is_morning & (hour == 12), 0, hour)
-    )
+    hour, minute, second = (numbers_of(fields[name]) for name in ("hour", "minute", "second"))
+    hour = hours_of_day(hour, fields["half"])
     fraction = pc.utf8_ltrim(pc.utf8_rtrim(fields["fraction"], "0"), ".")
     zone = pc.replace_substring_regex(fields["zone"], r"^(?:z|utc|gmt|[+-]00:?00)$", "")
     zone = pc.replace_substring(zone, ":", "")
@@ -485,6 +463,13 @@ def _time_words(fields: dict[str, pa.StringArray]) -> pa.StringArray:
         _spaced(clock), seconds, _spaced(fraction), _spaced(zone), ""
     )
     return pc.if_else(pa.array(has_time), words, "")
+
+
+def hours_of_day(hours: np.ndarray, halves: pa.StringArray) -> np.ndarray:
+    """Return hours from 0 to 23; halves of the day are ``am``, ``p.m.`` and the like, or empty."""
+    is_evening, is_morning = (as_mask(pc.starts_with(halves, letter)) for letter in "pa")
+    hours = np.where(is_evening & (hours < 12), hours + 12, hours)
+    return np.where(is_morning & (hours == 12), 0, hours)
 
 
 def _two_digits(numbers: np.ndarray) -> pa.StringArray:

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from embed.spelling import sounds_of
-from embed.words import Vocabulary, hash_strings, string_buffers
+from embed.words import Vocabulary, hash_strings
 from pexeso.engine.lists import offsets_of
 from pexeso.engine.sparse.marks import (
     BITS_OF_MEMBER,
@@ -38,6 +38,7 @@ from pexeso.engine.sparse.marks import (
 from pexeso.lake.normalise import package_data
 from pexeso.lake.normalise.rules import DISTINCTIONS
 from pexeso.lake.normalise.territories import default_forms, known_places
+from pexeso.runtime.buffers import string_buffers
 from pexeso.runtime.compiled import compiled
 
 loops = compiled("pexeso.lake.normalise.loops")
@@ -60,15 +61,7 @@ _SHORT_LENGTHS = pa.array([5, 6])
 
 
 def marks_of(values: pa.LargeStringArray, distinctions: Collection[str]) -> Marks:
-    """Return the marks of normalised values.
-
-    Parameters
-    ----------
-    values
-        Length n, without nulls.
-    distinctions
-        Which of `DISTINCTIONS` are made.
-    """
+    """Return the marks of normalised values, none of them null, by some of `DISTINCTIONS`."""
     text, starts = string_buffers(values)
     none, are_short = np.zeros(0, np.int64), np.zeros(len(values), bool)
     # Patterns of letters of any script take long to prepare, and few values need them.
@@ -97,8 +90,6 @@ def differences(
 ) -> list[str | None]:
     """Return for pairs of normalised values the words by which a rule tells them apart.
 
-    Examples
-    --------
     >>> differences(["apollo 11", "oslo"], ["apollo 13", "oslo city"], DISTINCTIONS)
     ['11 against 13', None]
     """
@@ -153,23 +144,13 @@ def _signs(values: pa.LargeStringArray, rows: pa.UInt64Array) -> tuple[np.ndarra
 
 @dataclass(frozen=True)
 class _Names:
-    """Words that have opposites and names of places, with the marks of both, 0 where there is none.
+    """Words that have opposites and names of places, with the marks of both, 0 for none."""
 
-    Attributes
-    ----------
-    texts : loops.Texts
-    opposites, places : numpy.ndarray, int64
-    most_words : int
-        Of a name of a place.
-    negation : int
-        The mark of the word "non".
-    """
-
-    texts: object
+    texts: object  # loops.Texts
     opposites: np.ndarray
     places: np.ndarray
-    most_words: int
-    negation: int
+    most_words: int  # Of a name of a place
+    negation: int  # The mark of the word "non"
 
 
 @cache

@@ -33,6 +33,7 @@ from pexeso.lake.normalise.characters import (
     fold_unicode,
     has_symbol,
     only_where,
+    replaced_at,
     separate_words,
     single_spaces,
 )
@@ -232,20 +233,7 @@ class Normaliser:
         ]
 
     def normalise_distinct(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
-        """Normalise the distinct values of several columns.
-
-        Parameters
-        ----------
-        values
-            Length n, nulls allowed.
-        columns
-            int64, shape (n,), 0 or more: the column that each value comes from.
-
-        Returns
-        -------
-        pa.StringArray
-            Length n, as `normalise` returns it for each column.
-        """
+        """Do as `normalise` with distinct values of several columns: `columns` has that of each."""
         values = present(values, columns)
         return self.with_territories(self.settled(values, columns), columns)
 
@@ -276,9 +264,7 @@ class Normaliser:
                 break
             before = result.take(pa.array(at))
             after = self._once(before, columns[at], self._own_vocabulary)
-            mask = np.zeros(len(values), dtype=bool)
-            mask[at] = True
-            result = pc.replace_with_mask(result, pa.array(mask), after)
+            result = replaced_at(result, at, after)
             at = at[as_mask(pc.not_equal(before, after))]
         return result
 

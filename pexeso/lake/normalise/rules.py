@@ -546,7 +546,6 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def require_rule(name: object) -> None:
-    """Refuse what is no name of a rule."""
     if not isinstance(name, str) or name not in ALL_RULES:
         near = get_close_matches(name, ALL_RULES, 1) if isinstance(name, str) else []
         meant = f" (did you mean {near[0]!r}?)" if near else ""

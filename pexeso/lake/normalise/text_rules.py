@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from pexeso.lake.normalise import package_data
 from pexeso.lake.normalise.abbreviations import packaged
-from pexeso.lake.normalise.characters import DIGITS, Bytes, only_where
+from pexeso.lake.normalise.characters import DIGITS, Bytes, only_where, where_matching
 from pexeso.lake.normalise.territories import plain_names
 
 # Any letter, and all else beyond ASCII: Unicode's classes would take milliseconds to prepare, for
@@ -133,14 +133,7 @@ def _rewritten(
 
 
 def without_opponents(texts: pa.StringArray) -> pa.StringArray:
-    """Remove "at", "@" and "vs" at the start.
-
-    Examples
-    --------
-    >>> texts = pa.array(["at Texas", "@ Detroit", "At the Movies", "A.T. Kearney"])
-    >>> without_opponents(texts).to_pylist()
-    ['Texas', 'Detroit', 'At the Movies', 'A T Kearney']
-    """
+    """Remove "at", "@" and "vs" at the start."""
     text_bytes = Bytes(texts)
     first = text_bytes.at(0) | 0x20
     may_be_initials = pa.array(
@@ -172,8 +165,6 @@ _NAMES, _IS_LAST, _IS_YEAR, _IS_FIFTH = (
 def with_periods(texts: pa.StringArray) -> pa.StringArray:
     """Write quarters, fiscal years, decades and spans of years in one form.
 
-    Examples
-    --------
     >>> texts = pa.array(["1990-95", "1999/00", "2020Q1", "1990's", "2020-03", "Q1"])
     >>> with_periods(texts).to_pylist()
     ['1990 1995', '1999 2000', 'Q1 2020', '1990s', '2020-03', 'Q1']
@@ -182,11 +173,7 @@ def with_periods(texts: pa.StringArray) -> pa.StringArray:
     first, fifth, last = text_bytes.at(0) | 0x20, text_bytes.at(4) | 0x20, text_bytes.at(-1) | 0x20
     may = (_NAMES[first] & _IS_LAST[last]) | (_IS_YEAR[first] & _IS_FIFTH[fifth])
     may &= (text_bytes.lengths >= _MIN_BYTES) & (text_bytes.lengths <= _MAX_BYTES)
-
-    def rewrite(some: pa.StringArray) -> pa.StringArray:
-        return only_where(some, pc.match_substring_regex(some, _PERIOD), _one_form)
-
-    return only_where(texts, pa.array(may), rewrite)
+    return where_matching(texts, pa.array(may), _PERIOD, _one_form)
 
 
 def _one_form(texts: pa.StringArray) -> pa.StringArray:
@@ -210,13 +197,7 @@ def _one_form(texts: pa.StringArray) -> pa.StringArray:
 
 
 def with_times(texts: pa.StringArray) -> pa.StringArray:
-    """Write a time of day with a.m. or p.m. by the 24-hour clock.
-
-    Examples
-    --------
-    >>> with_times(pa.array(["2:30 pm", "12:05 a.m.", "2:30"])).to_pylist()
-    ['14:30', '00:05', '2:30']
-    """
+    """Write a time of day with a.m. or p.m. by the 24-hour clock."""
 
     def rewrite(some: pa.StringArray) -> pa.StringArray:
         matches = pc.extract_regex(some, _TIME)
@@ -245,13 +226,6 @@ def with_states(texts: pa.StringArray) -> pa.StringArray:
 
     Dots tell a degree from a state ("Kessler, M.D."), and a street before the comma a direction
     ("701 Maryland Avenue, NE").
-
-    Examples
-    --------
-    >>> with_states(
-    ...     pa.array(["Austin, TX 78701", "HS (Chicago, Ill.)", "Kessler, M.D.", "5 Main Ave., NE"])
-    ... ).to_pylist()
-    ['Austin, texas 78701', 'HS (Chicago, illinois)', 'Kessler, M.D.', '5 Main Ave., NE']
     """
     texts = only_where(texts, pc.match_substring(texts, "."), _with_short_states)
     return only_where(texts, pa.array(_may_end_with_code(Bytes(texts))), _with_state_names)
@@ -313,31 +287,24 @@ def _with_state_names(texts: pa.StringArray) -> pa.StringArray:
 def without_entities(texts: pa.StringArray) -> pa.StringArray:
     """Write the characters that entities of HTML stand for, even where they were encoded twice.
 
-    Examples
-    --------
     >>> without_entities(pa.array(["AT&amp;T", "Caf&eacute;", "&#39;90", "a &b; c"])).to_pylist()
     ['AT&T', 'Café', "'90", 'a &b; c']
     """
 
     def write(some: pa.StringArray) -> pa.StringArray:
-        # No entity stands for the separator.
-        text = _SEPARATOR.join(pc.replace_substring(some, _SEPARATOR, " ").to_pylist())
-        return pa.array(html.unescape(html.unescape(text)).split(_SEPARATOR), pa.string())
+        return _as_one(some, lambda text: html.unescape(html.unescape(text)))
 
-    may = pc.match_substring(texts, "&")
-    return only_where(
-        texts, may, lambda some: only_where(some, pc.match_substring_regex(some, _ENTITY), write)
-    )
+    return where_matching(texts, pc.match_substring(texts, "&"), _ENTITY, write)
+
+
+def _as_one(texts: pa.StringArray, change: Callable[[str], str]) -> pa.StringArray:
+    """Change texts in one call, put together by a separator that no entity stands for."""
+    text = _SEPARATOR.join(pc.replace_substring(texts, _SEPARATOR, " ").to_pylist())
+    return pa.array(change(text).split(_SEPARATOR), pa.string())
 
 
 def with_hosts(texts: pa.StringArray) -> pa.StringArray:
-    """Remove what surrounds the host and path of a web address.
-
-    Examples
-    --------
-    >>> with_hosts(pa.array(["https://www.example.com/", "www.bbc.co.uk", "www. a"])).to_pylist()
-    ['example.com', 'bbc.co.uk', 'www. a']
-    """
+    """Remove what surrounds the host and path of a web address."""
     may = pc.match_substring_regex(texts, _WEB_ADDRESS)
     return _rewritten(texts, may, _WEB_ADDRESS, r"\1")
 
@@ -354,32 +321,16 @@ def simplified() -> dict[int, int]:
 
 
 def with_simplified_characters(texts: pa.StringArray) -> pa.StringArray:
-    """Write traditional Chinese characters as simplified ones.
-
-    Examples
-    --------
-    >>> with_simplified_characters(pa.array(["中國銀行", "Bank"])).to_pylist()
-    ['中国银行', 'Bank']
-    """
+    """Write traditional Chinese characters as simplified ones."""
 
     def write(some: pa.StringArray) -> pa.StringArray:
-        text = _SEPARATOR.join(pc.replace_substring(some, _SEPARATOR, " ").to_pylist())
-        return pa.array(text.translate(simplified()).split(_SEPARATOR), pa.string())
+        return _as_one(some, lambda text: text.translate(simplified()))
 
-    may = pc.invert(pc.string_is_ascii(texts))
-    return only_where(
-        texts, may, lambda some: only_where(some, pc.match_substring_regex(some, _HAN), write)
-    )
+    return where_matching(texts, pc.invert(pc.string_is_ascii(texts)), _HAN, write)
 
 
 def with_divisions(texts: pa.StringArray) -> pa.StringArray:
-    """Put a space before the kind of an administrative division in Chinese characters.
-
-    Examples
-    --------
-    >>> with_divisions(pa.array(["上海市", "内蒙古自治区", "成都", "北海道"])).to_pylist()
-    ['上海 市', '内蒙古 自治区', '成都', '北海道']
-    """
+    """Put a space before the kind of an administrative division in Chinese characters."""
     return only_where(
         texts,
         pc.invert(pc.string_is_ascii(texts)),
@@ -388,14 +339,7 @@ def with_divisions(texts: pa.StringArray) -> pa.StringArray:
 
 
 def without_footnotes(texts: pa.StringArray) -> pa.StringArray:
-    """Remove marks in square brackets, and others behind names of countries and states.
-
-    Examples
-    --------
-    >>> texts = pa.array(["berlin[3]", "france (2)", "germany1", "oslo (2)", "chad 2"])
-    >>> without_footnotes(texts).to_pylist()
-    ['berlin', 'france', 'germany', 'oslo (2)', 'chad 2']
-    """
+    """Remove marks in square brackets, and others behind names of countries and states."""
     texts = _rewritten(texts, pc.match_substring(texts, "["), _FOOTNOTE, "")
     last = Bytes(texts).at(-1)
     may = pa.array(_IS_LAST[last] | (last == ord(")")))
@@ -430,8 +374,6 @@ def _measures() -> tuple[tuple[str, str], ...]:
 def with_spaced_units(texts: pa.StringArray) -> pa.StringArray:
     """Put a space between a number and its unit, and a decimal point in the place of a comma.
 
-    Examples
-    --------
     >>> texts = pa.array(["Sugar 500g", "0,5 L", "A10G", "5 percent", "5 km2", "5 square miles"])
     >>> with_spaced_units(texts).to_pylist()
     ['Sugar 500 g', '0.5 L', 'A10G', '5 %', '5 sqkm', '5 sqmi']
@@ -466,8 +408,6 @@ def _with_measures(texts: pa.StringArray) -> pa.StringArray:
 def without_asian_company_forms(texts: pa.StringArray) -> pa.StringArray:
     """Remove the company forms of East Asia at the start and at the end.
 
-    Examples
-    --------
     >>> without_asian_company_forms(pa.array(["株式会社日立", "주식회사 삼성"])).to_pylist()
     ['日立', '삼성']
     """

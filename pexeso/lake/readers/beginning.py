@@ -60,8 +60,6 @@ def separator_line(sample: str) -> tuple[str, int] | None:
 
     Spreadsheets write and read such lines: ``sep=;``. None where the text does not begin so.
 
-    Examples
-    --------
     >>> separator_line("sep=;\na;b\n")
     (';', 6)
     """
@@ -430,8 +428,6 @@ def join_header(rows: Sequence[Row], width: int) -> list[str]:
     The name of a group of columns goes on to the right, up to the next name in its row, where the
     row below names the columns of the group. A name of two rows is taken once.
 
-    Examples
-    --------
     >>> join_header([["", "Sales", "", "Staff"], ["Country", "2019", "2020", ""]], 4)
     ['Country', 'Sales 2019', 'Sales 2020', 'Staff']
     """

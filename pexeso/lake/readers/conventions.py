@@ -81,8 +81,6 @@ def require_no_document(shown: str, sample: str) -> None:
     Portals answer with a page that says what went wrong, and it is saved under the name of the
     table.
 
-    Examples
-    --------
     >>> require_no_document("t.csv", "<!DOCTYPE html><p>Not found</p>")
     Traceback (most recent call last):
     pexeso.errors.TableReadError: t.csv holds HTML, not delimited text; download it again as CSV.
@@ -163,8 +161,6 @@ def is_marked(text: str, begins: Iterable[str], *, is_like_a_row: bool) -> bool:
     the row from one of the table, or the cell is a sentence; and only where no row above begins
     alike.
 
-    Examples
-    --------
     >>> is_marked("Contact", ["alien", "brazil"], is_like_a_row=True)
     False
     >>> is_marked("Contact: the office", ["alien", "brazil"], is_like_a_row=True)
@@ -182,21 +178,13 @@ def is_marked(text: str, begins: Iterable[str], *, is_like_a_row: bool) -> bool:
 
 
 def is_sure(text: str) -> bool:
-    """Return whether a text begins as a note does and no name.
-
-    Examples
-    --------
-    >>> is_sure("Source: us"), is_sure("Contact")
-    (True, False)
-    """
+    """Return whether a text begins as a note does and no name."""
     return bool(_SURE.match(text))
 
 
 def begin_of(text: str) -> str:
     """Return the first word of a text, or its first sign and whether a space follows.
 
-    Examples
-    --------
     >>> begin_of("Source: us"), begin_of("#free"), begin_of("* preliminary")
     ('source', '#', '* ')
     """
@@ -262,8 +250,6 @@ def are_tags(row: Sequence[str]) -> bool:
 
     Aid organisations share tables so.
 
-    Examples
-    --------
     >>> are_tags(["#country", "#affected +f", ""]), are_tags(["#1", "#2"])
     (True, False)
     """
@@ -276,8 +262,6 @@ def repeats_header(row: Sequence[object], names: Sequence[str]) -> bool:
 
     A table of one column, or with one name, may have its name among its values.
 
-    Examples
-    --------
     >>> repeats_header(["\ufeffid", "town"], ["id", "town"]), repeats_header(["id"], ["id"])
     (True, False)
     """
@@ -292,8 +276,6 @@ def without_total(columns: list[pa.Array], notes: list[str]) -> list[pa.Array]:
 
     It is one where its first cell says so, and a number of it is the sum of those above it.
 
-    Examples
-    --------
     >>> without_total([pa.array(["a", "b", "Total"]), pa.array(["1", "2", "3"])], [])[1].to_pylist()
     ['1', '2']
     """
@@ -329,8 +311,6 @@ def with_inner_marks(line: str, dialect: Dialect, width: int) -> list[str] | Non
 
     None where it has no such mark, or not as many cells as a row has.
 
-    Examples
-    --------
     >>> with_inner_marks('1,"TV 42" screen",new\n', Dialect(), 3)
     ['1', 'TV 42" screen', 'new']
     """

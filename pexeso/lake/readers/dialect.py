@@ -66,8 +66,6 @@ def kind_of(cell: str) -> str | None:
     Cells with two digits or more that are neither numbers nor dates are codes: their kind is what
     is left of them when each run of digits, and each run of letters, is one character.
 
-    Examples
-    --------
     >>> kind_of("$1,200"), kind_of("2019-01-31"), kind_of("MG-8769"), kind_of("Oslo")
     ('number', 'date', 'a-9', None)
     """
@@ -182,7 +180,7 @@ class Dialect:
 def detect_dialect(
     sample: str, extension: str = "", *, complete: bool = True, delimiter: str | None = None
 ) -> Dialect:
-    r"""Return how the cells of a delimited text are separated and quoted.
+    """Return how the cells of a delimited text are separated and quoted.
 
     A sample in which every row has the same number of cells under exactly one of the standard
     delimiters is taken at its word; so is one that is regular under the delimiter its extension

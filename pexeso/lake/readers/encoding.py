@@ -133,8 +133,6 @@ def encoding_of_letters(evidence: bytes) -> str | None:
     None where a tenth of these letters or more fit under no encoding, or the text may be one of
     several bytes a letter.
 
-    Examples
-    --------
     >>> encoding_of_letters("Москва, Уфа".encode("cp1251"))
     'cp1251'
     >>> encoding_of_letters("Seinäjoki, Jyväskylä".encode("latin-1"))
@@ -250,7 +248,7 @@ class Encoding:
 
 
 def detect_encoding(data: bytes) -> Encoding | None:
-    r"""Return in which encoding a text is, None where the bytes are no text.
+    """Return in which encoding a text is, None where the bytes are no text.
 
     A byte order mark decides. Without one, text that is UTF-8 throughout is UTF-8; text that is
     mostly UTF-8 (more multi-byte characters than stray bytes) is UTF-8 with replacement characters.
@@ -276,13 +274,11 @@ def detect_encoding(data: bytes) -> Encoding | None:
 
 
 def detect_json_encoding(data: bytes) -> Encoding:
-    r"""Return in which encoding a JSON text is.
+    """Return in which encoding a JSON text is.
 
     JSON begins with ASCII, so that the place of NUL bytes shows UTF-16 and UTF-32. All else should
     be UTF-8; where it is not, it is taken for what delimited text would be.
 
-    Examples
-    --------
     >>> detect_json_encoding("[1]".encode("utf-16-le")).name
     'utf-16-le'
     >>> detect_json_encoding('{"name": "café"}'.encode("latin-1"))
@@ -300,8 +296,6 @@ def with_marks(data: bytes) -> bytes:
     A text with other controls, or with them where no mark can be (after ``â``, or an opening
     quotation mark after a letter), was damaged in another way, and stays as it is.
 
-    Examples
-    --------
     >>> with_marks("Land\x92s End".encode()).decode()
     'Land’s End'
     >>> with_marks("Skarsg\x8crd".encode()).decode()

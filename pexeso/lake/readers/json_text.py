@@ -409,8 +409,6 @@ class _Repeats:
 def starts_as_json(data: bytes, *, is_sure: bool = False) -> bool:
     r"""Return whether a text begins with an array of objects, or a line that is an object.
 
-    Examples
-    --------
     >>> starts_as_json(b'{"a": 1}\n{"a": 2}'), starts_as_json(b'[\n {"a": 1}]')
     (True, True)
     >>> starts_as_json(b"{a},b")
@@ -435,18 +433,14 @@ def read_json(text: str) -> object:
 
 
 def _loads(text: str, repeats: _Repeats) -> object:
+    options = {"object_pairs_hook": repeats.object_of, "parse_constant": _constant}
     try:
-        return json.loads(text, object_pairs_hook=repeats.object_of, parse_constant=_constant)
+        return json.loads(text, **options)
     except json.JSONDecodeError:
         raise
     except ValueError:
         repeats.n_objects = 0
-        return json.loads(
-            text,
-            object_pairs_hook=repeats.object_of,
-            parse_constant=_constant,
-            parse_int=_whole_number,
-        )
+        return json.loads(text, **options, parse_int=_whole_number)
 
 
 def _document_of(text: str, repeats: _Repeats) -> object:
@@ -467,8 +461,6 @@ def _sequence(text: str, repeats: _Repeats) -> object:
 
     Tools write objects so, each over several lines, or all in one; a comma may follow each.
 
-    Examples
-    --------
     >>> _sequence('{"a": 1},{"a": 2}', _Repeats())
     [{'a': 1}, {'a': 2}]
     """

@@ -112,8 +112,6 @@ def _mended(values: pa.Array) -> MendedTexts:
 def as_text(values: pa.Array) -> pa.StringArray:
     """Return the texts of an array; raises what Arrow does for types that have no text form.
 
-    Examples
-    --------
     >>> from datetime import date
     >>> as_text(pa.array([date(1899, 12, 31), None])).to_pylist()
     ['1899-12-31', None]

@@ -67,13 +67,6 @@ def value_texts(values: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
     UUID                      hexadecimal digits in small letters, in groups of 8, 4, 4, 4 and 12
     other                     Arrow's
     ========================  ====================================================================
-
-    Examples
-    --------
-    >>> value_texts(pa.array([49301234567.0, 1.5, -0.0, float("nan")])).to_pylist()
-    ['49301234567', '1.5', '0', None]
-    >>> value_texts(pa.array([5_000, 5_500], pa.timestamp("ms"))).to_pylist()
-    ['1970-01-01 00:00:05', '1970-01-01 00:00:05.500000']
     """
     kind = pa.large_string() if kind is None else kind
     if pa.types.is_dictionary(values.type):
@@ -297,10 +290,8 @@ def plain(values: pa.Array) -> pa.Array:
         if pa.types.is_nested(distinct.type) or pa.types.is_dictionary(distinct.type):
             return plain(distinct.take(values.indices))
         return pa.DictionaryArray.from_arrays(values.indices, distinct)
-    if types.is_string_view(kind):
-        return values.cast(pa.large_string())
-    if types.is_binary_view(kind):
-        return values.cast(pa.large_binary())
+    if (ordinary := without_view(kind)) is not kind:
+        return values.cast(ordinary)
     if types.is_decimal(kind):
         return values.cast(pa.decimal128(kind.precision, kind.scale))
     missing = values.is_null() if values.null_count else None
@@ -323,6 +314,13 @@ def plain(values: pa.Array) -> pa.Array:
         offsets = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths)])
         return pa.LargeListArray.from_arrays(offsets, plain(values.flatten()), mask=missing)
     raise pa.ArrowNotImplementedError(f"values of the type {kind} cannot be compared")
+
+
+def without_view(kind: pa.DataType) -> pa.DataType:
+    """Return the ordinary type of texts or bytes that are views, any other type as it is."""
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    return pa.large_binary() if pa.types.is_binary_view(kind) else kind
 
 
 def _is_plain(kind: pa.DataType) -> bool:

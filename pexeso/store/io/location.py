@@ -444,13 +444,7 @@ def locate_state(where: Any, as_of: str | None) -> Path | Location:
 
 
 def is_url(where: Any) -> bool:
-    """Return whether a text or place refers to storage outside this machine's file system.
-
-    Examples
-    --------
-    >>> is_url("s3://bucket/lake"), is_url("data/lake"), is_url("file:///data/lake")
-    (True, False, False)
-    """
+    """Return whether a text or place refers to storage outside this machine's file system."""
     match = _URL.match(where) if isinstance(where, str) else None
     return isinstance(where, Location) or (
         match is not None and match.group(1).lower() not in _LOCAL

@@ -36,11 +36,6 @@ def spark_path(path: str | os.PathLike[str]) -> str:
 
     Spark takes every character as it is: nothing is percent-encoded. It is for writing: Spark's
     readers take ``* ? [ ] { }`` for patterns.
-
-    Examples
-    --------
-    >>> spark_path("/data/100%20 [new]/lake.pexeso")
-    'file:///data/100%20 [new]/lake.pexeso'
     """
     absolute = str(Path(path).absolute())
     if ".." in Path(absolute).parts:

@@ -19,13 +19,7 @@ _MAX_LINE = 1 << 24
 
 
 def plain_state(value: Any) -> str:
-    """Return a state as one text: a moment in UTC, or a number.
-
-    Examples
-    --------
-    >>> plain_state("2024-06-01"), plain_state("2024-06-01T12:00:00+02:00"), plain_state(7)
-    ('2024-06-01T00:00:00Z', '2024-06-01T10:00:00Z', '7')
-    """
+    """Return a state as one text: a moment in UTC, or a number."""
     value = plain_scalar(value)
     text = value.isoformat() if isinstance(value, date) else value  # as TOML has them
     if isinstance(text, int) and not isinstance(text, bool):

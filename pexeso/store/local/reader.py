@@ -259,34 +259,21 @@ class Store:
     """An open index: a snapshot, which later commits leave as it is.
 
     What its methods return is mapped read-only.
-
-    Attributes
-    ----------
-    path
-        The index folder.
-    manifest
-        What the index is made of.
-    hold
-        What keeps the files of this manifest from being removed; None for a store that was made
-        without.
-    root
-        The folder that was opened: arrays, texts and documents are read from it, whatever takes its
-        name later. None for a store that was made without, which goes by `path`.
-    links
-        What keeps the files readable when the index is deleted; None where that was not asked for,
-        or the file system has no links.
-    catalog
-        A folder that the catalog is read from in place of those of the manifest; None for these.
-    rights
-        What may be seen of it; None for everything. The store reads nothing in it.
     """
 
     path: Path
     manifest: Manifest
+    # What keeps the files of this manifest from being removed
     hold: Hold | None = field(default=None, compare=False, repr=False)
+    # The folder that was opened: arrays, texts and documents are read from it, whatever takes its
+    # name later. Without it the store goes by `path`
     root: RootFolder | None = field(default=None, compare=False, repr=False)
+    # What keeps the files readable when the index is deleted, where that was asked for and the file
+    # system has links
     links: Links | None = field(default=None, compare=False, repr=False)
+    # A folder that the catalog is read from in place of those of the manifest
     catalog: Any = field(default=None, compare=False, repr=False)
+    # What may be seen of it; None for everything. The store reads nothing in it
     rights: Any = field(default=None, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -358,9 +345,9 @@ class Store:
         with self._open(entry, path) as file:
             return map_texts(file, self._path(entry, path))[0]
 
-    def document(self, number: int, name: str = "meta") -> Any:
-        """Read one JSON file of a partition: ``document(0)`` is its ``meta.json``."""
-        return self.catalog_document(self.partition_entry(number), f"{name}.json")
+    def document(self, number: int) -> Any:
+        """Read ``meta.json`` of a partition."""
+        return self.catalog_document(self.partition_entry(number), "meta.json")
 
     def partition_entry(self, number: int) -> FolderEntry:
         return self.manifest.partitions[number]

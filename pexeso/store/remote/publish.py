@@ -43,11 +43,6 @@ from pexeso.store.remote.store import current_remote_manifest, require_sizes
 _REQUESTS_AT_ONCE = 16
 
 
-def retire(location: Location, previous: Manifest) -> None:
-    """Keep the manifest that is about to be replaced; its age counts from now."""
-    location.joined(f"{RETIRED}/manifest.{previous.generation}.json").write(previous.to_bytes())
-
-
 def note_upload(location: Location, paths: Iterable[str], token: str | None = None) -> Location:
     """Write a note of the files that are about to be uploaded; removed once they are in place."""
     note = location.joined(f"{BUILDING}/upload-{token or secrets.token_hex(16)}.json")
@@ -268,34 +263,12 @@ def publish(
     """Upload the new folders of an index and commit its manifest by one conditional write.
 
     Folders that `base` lists as they are stay where they are. The others are uploaded under names
-    that no other build takes, so that nothing is ever overwritten.
+    that no other build takes, so that nothing is ever overwritten; those of `there` have been. The
+    manifest that is in place then has these names, and one generation after that of `base`.
 
-    Parameters
-    ----------
-    local
-        The folder of this machine that holds the new folders, under the names that `manifest` gives
-        them.
-    there
-        Names of new folders that have been uploaded, under these names.
-    progress
-        Called with the bytes uploaded so far and altogether.
-
-    Returns
-    -------
-    Manifest
-        The manifest that is now in place: with other folder names, and one generation after that of
-        `base`.
-
-    Raises
-    ------
-    OutputError
-        Another build has committed since `begin`, or a file cannot be uploaded. The index there is
-        as it was, and what was uploaded here is gone, or goes with a later commit where it cannot
-        be removed now.
-    IndexCorruptError
-        A file that should be there is not.
-    PlaceError
-        The storage broke off during the commit, and it is not known whether the index was written.
+    Where another build has committed since `begin`, or a file cannot be uploaded, the index there
+    is as it was (OutputError), and what was uploaded here is gone, or goes with a later commit.
+    PlaceError: the storage broke off during the commit, and nobody knows whether it was written.
     """
     previous = () if base.previous is None else base.previous.folders
     kept = {(entry.folder, entry.files) for entry in previous}
@@ -316,7 +289,9 @@ def publish(
         _upload_all(base.location, uploads, progress)
         require_sizes(base.location, renamed)
         if base.previous is not None:
-            retire(base.location, base.previous)
+            # The manifest that is about to be replaced is kept; its age counts from now.
+            retired = base.location.joined(f"{RETIRED}/manifest.{base.previous.generation}.json")
+            retired.write(base.previous.to_bytes())
         upload.is_undecided = True
         try:
             commit_manifest(base.location, renamed.to_bytes(), base.version)

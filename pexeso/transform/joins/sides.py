@@ -29,25 +29,13 @@ _MOSTLY = 0.95
 
 @dataclass(frozen=True)
 class Side:
-    """A table and the columns that may hold its key.
+    """A table and the columns that may hold its key."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Of all columns, all different.
-    cells : tuple of Arrow arrays
-        Of all columns, as in the table.
-    columns : tuple of int
-        That may hold the key.
-    named : bool
-        Whether the columns were named, and not chosen.
-    file : str or None
-    """
-
+    # Of all columns: names, all different, and cells, as in the table
     names: tuple[str, ...]
     cells: tuple[pa.Array | pa.ChunkedArray, ...] = field(repr=False)
-    columns: tuple[int, ...]
-    named: bool
+    columns: tuple[int, ...]  # That may hold the key
+    named: bool  # Whether these were named, and not chosen
     file: str | None = None
 
     @cached_property

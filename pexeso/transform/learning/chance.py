@@ -58,16 +58,10 @@ def hits_by_chance(
 
 
 def _letters(texts: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the letters of texts as numbers, and the forms of the texts.
+    """Return the letters of texts as numbers, and of each text where they begin and its form.
 
-    Returns
-    -------
-    codes : int64 (c,)
-    offsets : int64 (t + 1,)
-    kinds : int8
-        Of each number, whether it is a sign, a letter or a digit.
-    forms : int64 (t,)
-        Number of the form of each text, by first text.
+    The third array has of each number whether it is a sign, a letter or a digit. Forms are numbered
+    by the first text of each.
     """
     points = np.frombuffer("".join(texts.to_pylist()).encode("utf-32-le"), np.uint32)
     known, codes = np.unique(points, return_inverse=True)
@@ -92,21 +86,9 @@ def _counts(
 ) -> tuple[np.ndarray, ...]:
     """Count what is at each place of the first texts, those that were written, by form.
 
-    Returns
-    -------
-    n_texts : int64 (f,)
-        Of each form.
-    first_place : int64 (f + 1,)
-        Number of the first place of each form.
-    pairs : int64 (p,)
-        Place times the number of letters, plus letter: ascending.
-    n_of_pair : int64 (p,)
-    n_kinds : int64
-        Different letters at each place.
-    same_as : int64
-        The first place of the form that always holds the same letter.
-    n_varied : int64 (3,)
-        Different letters and digits at places where they vary.
+    A pair is a place and a letter there, as one number. Of each place `n_kinds` are its different
+    letters, and `same_as` is the first place of the form that always holds the same letter;
+    `n_varied` are the different letters and digits at places where they vary.
     """
     n_letters = len(kinds)
     lengths, forms = np.diff(offsets)[:n_written], forms[:n_written]
@@ -152,12 +134,8 @@ def bits_of_few(
     even long names for chance. Here a letter says as many bits as it is rare both in what is
     `copied` of all rows and in all `keys`; what a key begins with as the one before it in order
     does says nothing again, nor does what all end with. Each key could have been hit by any text
-    that was written, and the keys that are hit could have been others.
-
-    Parameters
-    ----------
-    pieces
-        For each key that is hit the letters that were copied from its row, without constants.
+    that was written, and the keys that are hit could have been others. The `pieces` are, for each
+    key that is hit, the letters that were copied from its row, without constants.
     """
     sides = [Counter("".join(side)) for side in (copied, keys)]
     tail = n_common([piece[::-1] for piece in pieces]) if len(pieces) > 1 else 0

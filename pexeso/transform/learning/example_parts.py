@@ -88,7 +88,6 @@ def examples_of(
     any_separator: bool = False,
     extended: bool = True,
 ) -> Examples:
-    """Prepare examples."""
     parts = parts_of(rows, keys, any_separator=any_separator, extended=extended)
     return _as_letters(tuple(keys), parts, extended)
 

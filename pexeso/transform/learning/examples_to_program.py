@@ -225,8 +225,6 @@ def piece_starts(row: Sequence[str | None], key: str) -> tuple[PieceStart, ...]:
     or digit that no cell holds is a piece of its own. Keys that one rule wrote mostly have equal
     starts, and keys that look alike by chance have different ones.
 
-    Examples
-    --------
     >>> piece_starts(["2024-05-17"], "17/05/2024")
     ((0, 2, 0), (0, 1, 0), (0, 0, 0))
     >>> piece_starts(["Kelly", "Moore"], "kmoore")

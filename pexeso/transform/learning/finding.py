@@ -195,8 +195,6 @@ class ProgramFit:
     program: Program  # Of the source's row
     target: int  # Number of the target column
     n_keys: int  # Distinct values of it that the program writes
-    n_written: int  # Distinct texts that the program writes
-    expected: float  # Keys that letters drawn at random would hit (`hits_by_chance`)
     accepted: bool  # Whether it joins what the options ask for
     agreeing: float = 0.0  # Share of the likeliest pairs of rows that it joins, in [0, 1]
     # Distinct source rows, of the columns that it reads, for which it writes a key
@@ -419,7 +417,7 @@ def judged(
         why = f"too few to trust a rule of {fitted} steps"
     else:
         why = f"{expected:.1f} would be expected of letters drawn at random, too many to trust it"
-    return ProgramFit(program, target, hits, len(written), expected, accepted, 0.0, n_texts, why)
+    return ProgramFit(program, target, hits, accepted, 0.0, n_texts, why)
 
 
 def _bits_of_few(

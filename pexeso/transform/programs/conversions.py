@@ -129,16 +129,7 @@ MAX_WIDTH = 99  # Of a number with zeros in front
 
 @cache
 def conversion(name: str) -> Conversion:
-    """Return a conversion by its name.
-
-    >>> conversion("pad 5").of("77"), conversion("English months to numbers").of("Mar")
-    ('00077', '3')
-
-    Raises
-    ------
-    InputError
-        There is none of that name.
-    """
+    """Return a conversion by its name; InputError where there is none."""
     for pattern, make in _MAKERS:
         match = re.fullmatch(pattern, name)
         if match:

@@ -53,20 +53,12 @@ _KINDS = {_SIGN: "signs", _LETTER: "letters", _DIGIT: "digits"}
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Letters, digits or signs that follow each other.
+    """Letters, digits or signs that follow each other."""
 
-    Attributes
-    ----------
-    kind : {"letters", "digits", "signs"}
-    text : str
-        Its characters, `ANY` for one that may be another; empty where its length may be another.
-    same_as : int
-        Number of a run before it that it equals; -1 where it may be another.
-    """
-
-    kind: str
+    kind: str  # "letters", "digits" or "signs"
+    # Its characters, `ANY` for one that may be another; empty where its length may be another
     text: str = ""
-    same_as: int = -1
+    same_as: int = -1  # Number of a run before it that it equals; -1 where it may be another
 
 
 Shape = tuple[Run, ...]

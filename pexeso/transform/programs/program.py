@@ -93,16 +93,10 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Cut a text at each place of a separator, and take one part or several.
-
-    Attributes
-    ----------
-    part : int
-        From 0, or from -1 backwards from the end. Empty parts count.
-    """
+    """Cut a text at each place of a separator, and take one part or several."""
 
     separator: str
-    part: int
+    part: int  # From 0, or from -1 backwards from the end. Empty parts count
     span: Span = "one"
 
     @property
@@ -121,20 +115,12 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """A piece of a cell.
-
-    Attributes
-    ----------
-    start : int
-        Place of the first character, from 0; from -1 backwards, where -1 is the last one.
-    length : int, optional
-        Number of characters, at least 1; without it all to the end.
-    """
+    """A piece of a cell."""
 
     column: int
     splits: tuple[Split, ...] = ()
-    start: int = 0
-    length: int | None = None
+    start: int = 0  # Of the first character; from -1 backwards, where -1 is the last one
+    length: int | None = None  # Characters, at least 1; without it all to the end
     casing: Casing = "none"
     replacements: tuple[tuple[str, str], ...] = ()
     shorter: bool = False
@@ -203,8 +189,6 @@ Operator = Constant | Extract
 class Program:
     """Operators whose texts, one after the other, are a row's key.
 
-    Examples
-    --------
     >>> comma = Split(", ", 1), Split(", ", 0)
     >>> program = Program(
     ...     (Extract(0, (Split("(", 0), comma[0])), Constant(" "), Extract(0, (comma[1],)))

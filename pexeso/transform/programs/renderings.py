@@ -33,8 +33,6 @@ _CASINGS: dict[Casing, str] = {
 def in_words(program: Program, names: Sequence[str]) -> str:
     """Return what a program writes, in plain English on one line.
 
-    Examples
-    --------
     >>> comma = Split(", ", 1), Split(", ", 0)
     >>> program = Program(
     ...     (Extract(0, comma[:1]), Constant(" "), Extract(0, comma[1:], length=1, casing="upper"))
@@ -146,24 +144,7 @@ def as_python(program: Program, names: Sequence[str]) -> str:
 
     It needs nothing but Python's standard library. Its row is a mapping from the name of a column
     to a text or None; it returns None where the program does not apply.
-
-    Examples
-    --------
-    >>> program = Program((Extract(0, (Split(", ", 1),), start=-4, length=2), Constant("-")))
-    >>> print(as_python(program, ["Name", "Title"]))
-    def transform(row: dict[str, str | None]) -> str | None:
-        # 2 characters of part 2 of "Name" split at ", ", beginning with character 4 from the end, then "-"
-        cell = row['Name']
-        if cell is None:
-            return None
-        parts_1 = cell.split(', ')
-        if len(parts_1) < 2:
-            return None
-        if len(parts_1[1]) < 4:
-            return None
-        return parts_1[1][-4:-2] + '-'
-    <BLANKLINE>
-    """  # noqa: E501  what is printed is one line
+    """
     cells = {
         column: ("cell" if len(program.columns) == 1 else f"cell_{number}", name)
         for number, (column, name) in enumerate(program.named_columns(names).items(), 1)
@@ -290,8 +271,6 @@ Dialect = Literal["duckdb", "spark"]
 def as_sql(program: Program, names: Sequence[str], dialect: Dialect) -> str:
     """Return an SQL expression that is what a program writes, and NULL where it does not apply.
 
-    Examples
-    --------
     >>> program = Program((Extract(0, (Split(", ", 1),)), Constant(" "), Extract(1)))
     >>> print(as_sql(program, ["Name", "Title"], "duckdb"))
     CASE WHEN contains("Name", ', ')
@@ -310,13 +289,7 @@ def as_sql(program: Program, names: Sequence[str], dialect: Dialect) -> str:
 
 
 def first_as_sql(programs: Sequence[Program], names: Sequence[str], dialect: Dialect) -> str:
-    """Return an SQL expression that is what the first program writes that applies, or NULL.
-
-    Examples
-    --------
-    >>> print(first_as_sql([Program((Extract(1),)), Program((Extract(0),))], ["a", "b"], "spark"))
-    coalesce(`b`, `a`)
-    """
+    """Return an SQL expression that is what the first program writes that applies, or NULL."""
     texts = [as_sql(program, names, dialect) for program in programs]
     return texts[0] if len(texts) == 1 else f"coalesce({', '.join(texts)})"
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NoReturn, get_args
 
 from pexeso.errors import InputError
@@ -52,16 +52,7 @@ MAX_SHAPES = MAX_ROWS
 # Characters of a document that is read.
 MAX_DOCUMENT = 1 << 24
 
-_EXTRACT_FIELDS = (
-    "column",
-    "splits",
-    "start",
-    "length",
-    "casing",
-    "replacements",
-    "shorter",
-    "conversion",
-)
+_EXTRACT_FIELDS = tuple(part.name for part in fields(Extract))
 
 Metadata = Mapping[str, str | int | float | bool | None]
 
@@ -84,10 +75,9 @@ def program_to_json(stored: StoredProgram) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "columns": list(stored.columns),
-        "programs": [
-            [_operator_to_json(operator) for operator in program.operators]
-            for program in stored.programs
-        ],
+        "programs": json.loads(
+            json.dumps([list(map(asdict, program.operators)) for program in stored.programs])
+        ),
         "patterns": [
             {str(column): _pattern_to_json(pattern) for column, pattern in patterns.items()}
             for patterns in stored.patterns
@@ -148,24 +138,6 @@ def _no_number(name: str) -> None:
     raise ValueError(f"{name} is no number")
 
 
-def _operator_to_json(operator: Operator) -> dict[str, Any]:
-    if isinstance(operator, Constant):
-        return {"text": operator.text}
-    return {
-        "column": operator.column,
-        "splits": [
-            {"separator": split.separator, "part": split.part, "span": split.span}
-            for split in operator.splits
-        ],
-        "start": operator.start,
-        "length": operator.length,
-        "casing": operator.casing,
-        "replacements": [list(pair) for pair in operator.replacements],
-        "shorter": operator.shorter,
-        "conversion": operator.conversion,
-    }
-
-
 def _program(value: object, where: str, n_columns: int) -> Program:
     operators = _list(value, where, 0, MAX_OPERATORS)
     return Program(
@@ -176,21 +148,21 @@ def _program(value: object, where: str, n_columns: int) -> Program:
 def _operator(value: object, where: str, n_columns: int) -> Operator:
     if isinstance(value, dict) and "text" in value:
         return Constant(_text(_object(value, where, ("text",))["text"], f"{where}.text", 0))
-    fields = _object(value, where, _EXTRACT_FIELDS)
-    splits = _list(fields["splits"], f"{where}.splits", 0, MAX_SPLITS)
-    replacements = _list(fields["replacements"], f"{where}.replacements", 0, MAX_REPLACEMENTS)
-    length, shorter = fields["length"], fields["shorter"]
-    converted = _text(fields["conversion"], f"{where}.conversion", 0)
+    entry = _object(value, where, _EXTRACT_FIELDS)
+    splits = _list(entry["splits"], f"{where}.splits", 0, MAX_SPLITS)
+    replacements = _list(entry["replacements"], f"{where}.replacements", 0, MAX_REPLACEMENTS)
+    length, shorter = entry["length"], entry["shorter"]
+    converted = _text(entry["conversion"], f"{where}.conversion", 0)
     if converted:
         conversion(converted)
     if not isinstance(shorter, bool):
         _refuse(f"{where}.shorter", "true or false", shorter)
     return Extract(
-        _integer(fields["column"], f"{where}.column", 0, n_columns - 1),
+        _integer(entry["column"], f"{where}.column", 0, n_columns - 1),
         tuple(_split(split, f"{where}.splits[{n}]") for n, split in enumerate(splits)),
-        _integer(fields["start"], f"{where}.start", -MAX_POSITION, MAX_POSITION),
+        _integer(entry["start"], f"{where}.start", -MAX_POSITION, MAX_POSITION),
         None if length is None else _integer(length, f"{where}.length", 1, MAX_POSITION),
-        _one_of(fields["casing"], f"{where}.casing", get_args(Casing)),
+        _one_of(entry["casing"], f"{where}.casing", get_args(Casing)),
         tuple(
             _replacement(pair, f"{where}.replacements[{n}]") for n, pair in enumerate(replacements)
         ),
@@ -217,10 +189,10 @@ def _patterns(value: object, where: str, n_columns: int) -> dict[int, Pattern]:
 
 
 def _pattern(value: object, where: str) -> Pattern:
-    fields = _object(value, where, ("open", "shapes"))
-    if not isinstance(fields["open"], bool):
-        _refuse(f"{where}.open", "true or false", fields["open"])
-    shapes = _list(fields["shapes"], f"{where}.shapes", 0, MAX_SHAPES)
+    entry = _object(value, where, ("open", "shapes"))
+    if not isinstance(entry["open"], bool):
+        _refuse(f"{where}.open", "true or false", entry["open"])
+    shapes = _list(entry["shapes"], f"{where}.shapes", 0, MAX_SHAPES)
     return Pattern(
         tuple(
             tuple(
@@ -229,7 +201,7 @@ def _pattern(value: object, where: str) -> Pattern:
             )
             for n, shape in enumerate(shapes)
         ),
-        fields["open"],
+        entry["open"],
     )
 
 
@@ -248,11 +220,11 @@ def _replacement(value: object, where: str) -> tuple[str, str]:
 
 
 def _split(value: object, where: str) -> Split:
-    fields = _object(value, where, ("separator", "part", "span"))
+    entry = _object(value, where, ("separator", "part", "span"))
     return Split(
-        _text(fields["separator"], f"{where}.separator", 1),
-        _integer(fields["part"], f"{where}.part", -MAX_POSITION, MAX_POSITION),
-        _one_of(fields["span"], f"{where}.span", get_args(Span)),
+        _text(entry["separator"], f"{where}.separator", 1),
+        _integer(entry["part"], f"{where}.part", -MAX_POSITION, MAX_POSITION),
+        _one_of(entry["span"], f"{where}.span", get_args(Span)),
     )
 
 

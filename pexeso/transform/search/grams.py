@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.runtime.buffers import string_buffers
 from pexeso.runtime.compiled import compiled
 
 loops = compiled("pexeso.transform.loops")
@@ -105,7 +106,4 @@ class QueryGrams:
 
 
 def _letters(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    small = pc.utf8_lower(texts.cast(pa.large_string()))
-    _, offsets, data = small.buffers()
-    starts = np.frombuffer(offsets, np.int64)[small.offset : small.offset + len(small) + 1]
-    return np.frombuffer(data or b"", np.uint8), starts
+    return string_buffers(pc.utf8_lower(texts.cast(pa.large_string())))

@@ -10,8 +10,9 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 
-from embed.words import split_words, string_buffers
+from embed.words import split_words
 from pexeso.engine.sparse.vectors import LetterSpace, SparseVectors
+from pexeso.runtime.buffers import string_buffers
 
 SPACE = LetterSpace(0.1)
 
