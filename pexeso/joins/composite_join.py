@@ -29,19 +29,9 @@ _TO_QUOTE = '[",\r\n]'
 
 @dataclass(frozen=True, eq=False)
 class KeyedTable:
-    """The columns of a table that make up its composite key.
+    """The columns of a table that make up its composite key; `parts` in the form that is compared.
 
     Memory: their texts four times.
-
-    Attributes
-    ----------
-    labels : tuple of str
-    positions : tuple of int
-        In the table.
-    cells : list of pa.StringArray
-        As in the table, null where empty.
-    parts : list of pa.LargeStringArray
-        In the form in which they are compared.
     """
 
     labels: tuple[str, ...]

@@ -60,25 +60,14 @@ def steps_of(n_queries: int) -> int:
 
 
 def assign(query: np.ndarray, lake: np.ndarray, cost: np.ndarray) -> np.ndarray:
-    """Choose links so that no value is in two.
+    """Choose links so that no value is in two, the same whatever order they come in: bool (l,).
+
+    No link is there twice. Its cost is at least 0, a distance, or this and a penalty of at most 1.
 
     Memory: some hundred bytes a link. Time: as sorting, but for a component with several values on
     both sides, where it grows with the square of its query values at least: 300,000 values in
     components of four take some seconds, 100,000 in a single component took two minutes. Such
     components come of a `max_distance` at which a value matches many unrelated neighbours.
-
-    Parameters
-    ----------
-    query, lake : int64 (l,)
-        The ends of each link; no link twice.
-    cost : float64 (l,)
-        At least 0; distances, or these and a penalty of at most 1.
-
-    Returns
-    -------
-    bool (l,)
-        The links chosen. Among equally good choices it is always the same one for the same links,
-        in whatever order they come.
     """
     chosen = np.zeros(len(query), dtype=bool)
     if not len(query):

@@ -407,12 +407,7 @@ def gain_of_column(
 ) -> float:
     """Return what a column that was joined on keys says of a target beyond chance.
 
-    Parameters
-    ----------
-    keys : numpy.ndarray of int64 (n,)
-        A number for the key of each row: rows of one key have equal cells of the column.
-    seed : int
-        Of the shuffles, at least 0.
+    `keys` has a number for the key of each row: rows of one key have equal cells of the column.
     """
     n_rows = len(target)
     known = np.flatnonzero(

@@ -199,14 +199,10 @@ def join_frame(
     *,
     from_spark: bool,
 ) -> Joined:
-    """Join a Spark DataFrame with a found table.
+    """Join a Spark DataFrame with a found table: a DataFrame that is worked out when it is used.
 
-    Returns
-    -------
-    Joined
-        A DataFrame that is worked out when it is used; the report runs Spark jobs when it is asked
-        for, and holds at most one row for each link, and for each row and cell of the found table
-        that is in a conflict.
+    The report runs Spark jobs when it is asked for, and holds at most one row for each link, and
+    for each row and cell of the found table that is in a conflict.
     """
     from pyspark.sql import functions as sql
 

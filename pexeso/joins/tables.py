@@ -178,13 +178,7 @@ class Joined(Shown):
         return self._frame.to("arrow")
 
     def to_polars(self) -> pl.DataFrame:
-        """Return the joined table as a DataFrame of polars; one of Spark is collected.
-
-        Raises
-        ------
-        MissingPackageError
-            Polars is not installed.
-        """
+        """Return the joined table as a DataFrame of polars; one of Spark is collected."""
         return self._frame.to("polars")
 
     @cached_property

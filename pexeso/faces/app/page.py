@@ -82,14 +82,7 @@ class TableFields(msgspec.Struct):
 
 
 def query_fields(kind: type, given: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields of a request that a URL has, with their types.
-
-    Examples
-    --------
-    >>> from pexeso.faces.service.requests import SearchRequest
-    >>> query_fields(SearchRequest, {"k": "5", "max_distance": "0.2", "exclude_self": "1"})
-    {'k': 5, 'max_distance': 0.2, 'exclude_self': True}
-    """
+    """Return the fields of a request that a URL has, with their types."""
     hints = hints_of(kind)
     return {
         name: _value(hints[name], text, name)
@@ -197,13 +190,7 @@ def _control(
 
 
 def url(path: str, parameters: Mapping[str, Any]) -> str:
-    """Return a path with parameters; those that are None are left out.
-
-    Examples
-    --------
-    >>> url("/lake", {"text": "a&b", "page": None, "left_out": True})
-    '/lake?text=a%26b&left_out=1'
-    """
+    """Return a path with parameters; those that are None are left out."""
     query = {
         name: (ON if value else OFF) if isinstance(value, bool) else value
         for name, value in parameters.items()

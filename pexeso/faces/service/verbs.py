@@ -57,18 +57,9 @@ State = Literal["current", "newer", "gone"]
 class Service:
     """Answers requests by indexes that it opens.
 
-    Parameters
-    ----------
-    keep_open : bool
-        Keep every index that was searched open: for a process that answers many requests.
-    follow : bool
-        Of an index that is kept open, search the newest generation; else the one that was opened,
-        even if it is deleted, until `reload`.
-
-    Examples
-    --------
-    >>> Service().answer({"verb": "rules"})["version"]
-    6
+    With `keep_open` every index that was searched stays open, for a process that answers many
+    requests. With `follow` the newest generation of such an index is searched, else the one that
+    was opened, even if it is deleted, until `reload`.
     """
 
     def __init__(self, *, keep_open: bool = False, follow: bool = True) -> None:

@@ -191,8 +191,6 @@ def stream_edges(
 ) -> EdgeStream:
     """Begin to find the edges of the join graph of an index.
 
-    Notes
-    -----
     Memory does not grow with the edges but of one batch: `k` of each of its columns. Names and
     sizes of all columns are held; for equal values also what `LakeColumns` and `LakeTokens` hold;
     for values alike the vectors of one pass.
