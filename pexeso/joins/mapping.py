@@ -18,7 +18,6 @@ have no order, as in Spark. Three ways to choose:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -26,7 +25,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.results.match_kinds import Pair
 from pexeso.runtime.compiled import compiled
 from pexeso.store.arrays import take_wide
 
@@ -202,33 +200,21 @@ class PairColumns(NamedTuple):
     distances: np.ndarray
     costs: np.ndarray
 
-    @classmethod
-    def of(cls, pairs: Sequence[Pair]) -> PairColumns:
-        """Return the columns of pairs that are objects."""
-        texts = (
-            pa.array([getattr(pair, name) for pair in pairs], pa.large_string())
-            for name in ("query", "key", "value")
-        )
-        distances = np.array([pair.distance for pair in pairs], dtype=np.float64)
-        return cls(*texts, distances, distances)
-
 
 def make_mapping(
     texts: pa.StringArray,
     query_of_text: np.ndarray,
     query_values: pa.StringArray,
-    pairs: PairColumns | Sequence[Pair],
+    pairs: PairColumns,
     values: str = "nearest",
 ) -> JoinMapping:
     """Make the mapping of a query column to a lake column."""
-    if not isinstance(pairs, PairColumns):
-        pairs = PairColumns.of(pairs)
     queries, keys, values_of_pairs, distance, cost = pairs
-    text = _places(queries, texts)
+    text = places_in(queries, texts)
     query = query_of_text[text]
     # There is a pair for each text of a query value: one of them is the link.
     lake_keys = keys.unique().sort().cast(pa.string())
-    lake = _places(keys, lake_keys)
+    lake = places_in(keys, lake_keys)
     _, first = np.unique(query * len(lake_keys) + lake, return_index=True)
     names = values_of_pairs.take(pa.array(_first_of(lake, len(lake_keys)))).cast(pa.string())
     own_values = take_wide(query_values, pa.array(query)).cast(pa.large_string())
@@ -264,10 +250,10 @@ def _chosen(
     return chosen
 
 
-def _places(values: pa.LargeStringArray, among: pa.StringArray) -> np.ndarray:
-    return (
-        pc.index_in(values, among.cast(values.type)).to_numpy(zero_copy_only=False).astype(np.int64)
-    )
+def places_in(values: pa.Array | pa.ChunkedArray, among: pa.Array) -> np.ndarray:
+    """Return the place of each value among distinct ones, -1 where it is none: int64."""
+    places = pc.fill_null(pc.index_in(values, among.cast(values.type), skip_nulls=True), -1)
+    return places.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def _first_of(positions: np.ndarray, n_places: int) -> np.ndarray:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from pexeso.engine.lists import ranges
 from pexeso.joins.aggregation import Groups, aggregated, type_of
-from pexeso.joins.mapping import JoinMapping
+from pexeso.joins.mapping import JoinMapping, places_in
 from pexeso.joins.options import PROVENANCE, JoinOptions
 from pexeso.lake.columns import find_column
 from pexeso.lake.frames.tables import take_column_cells
@@ -184,8 +184,7 @@ def find_rows(
 ) -> FoundRows:
     position = find_column(rows.column_names, column)
     keys = normaliser.normalise(rows.column(position))
-    key = pc.fill_null(pc.index_in(keys, mapping.lake_keys, skip_nulls=True), -1)
-    key = key.to_numpy(zero_copy_only=False).astype(np.int64)
+    key = places_in(keys, mapping.lake_keys)
     mapping = mapping.in_order(first_rows(key, mapping), options.values)
     forms = None
     if options.values != "all":
@@ -279,12 +278,7 @@ def _own_forms(
 def equal_pairs(ours: pa.Array, theirs: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """Return the pairs of positions that hold equal texts; null equals nothing."""
     known = pc.unique(theirs).drop_null()
-    one, other = (
-        pc.fill_null(pc.index_in(side, known, skip_nulls=True), -1)
-        .to_numpy(zero_copy_only=False)
-        .astype(np.int64)
-        for side in (ours, theirs)
-    )
+    one, other = places_in(ours, known), places_in(theirs, known)
     by_text = np.argsort(other, kind="stable")
     first, last = (np.searchsorted(other[by_text], one, side) for side in _SIDES)
     owner, at = expand(first, np.where(one >= 0, last - first, 0))

@@ -171,13 +171,12 @@ class EdgeStream(Shown):
 
     def summary(self) -> dict[str, Any]:
         """Return options and counts as plain JSON, of the edges read so far."""
-        return {
-            "options": self.options,
-            "columns": self.n_columns,
-            "copies": self.copies.num_rows,
-            "edges": self.n_edges,
-            "cut": self.n_cut,
-        }
+        return _summary_of(self, self.n_edges)
+
+
+def _summary_of(graph: EdgeStream | ColumnGraph, n_edges: int) -> dict[str, Any]:
+    counts = {"columns": graph.n_columns, "copies": graph.copies.num_rows, "edges": n_edges}
+    return {"options": graph.options, **counts, "cut": graph.n_cut}
 
 
 def stream_edges(
@@ -357,13 +356,7 @@ class ColumnGraph(Tabular):
 
     def summary(self) -> dict[str, Any]:
         """Return options and counts as plain JSON."""
-        return {
-            "options": self.options,
-            "columns": self.n_columns,
-            "copies": self.copies.num_rows,
-            "edges": len(self),
-            "cut": self.n_cut,
-        }
+        return _summary_of(self, len(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints."""
