@@ -6,10 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pexeso.acquisition.quality import Dependency, quality
+from pexeso.acquisition.quality import Dependency
 from pexeso.errors import ColumnNotFoundError, InputError
 from pexeso.joins.measures import correlation, join_counts, merged_rows
 from tests.acquisition.motivating_tables import TABLES, joined
+from tests.acquisition.oracle import quality
 
 
 def counted(table, counts=None):
