@@ -361,7 +361,7 @@ def open_pair(opened: OpenIndex, query_table: KeyTable, table: str) -> TablePair
             f"'{table}' to a file to join it by a key of several columns."
         )
     table = opened.catalog.named(table)
-    if not opened.catalog.columns(["label"], among=pa.array([table])).num_rows:
+    if not opened.catalog.has(table):
         raise InputError(opened.catalog.why_not(table, lake))
     rows, typed = opened.typed_rows(table)
     normaliser, view = opened.join_normaliser, opened.view

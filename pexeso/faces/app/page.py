@@ -530,6 +530,9 @@ def query_columns(pages: Pages, request: HttpRequest) -> QueryColumns:
     return QueryColumns(table, tuple(column.label for column in key), ",".join(marks))
 
 
+OF_DISTANCE = ("max_distance", "joinability_of")
+
+
 def only(given: Any, names: Iterable[str]) -> dict[str, Any]:
     return {name: given[name] for name in names if name in given}
 

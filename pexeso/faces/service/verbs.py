@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pexeso.build.diagnostics.info import IndexInfo, ReasonListing
     from pexeso.build.report import BuildReport
     from pexeso.contracts import JoinChecks
+    from pexeso.faces.service.graph import GraphBase
     from pexeso.faces.service.requests import SearchRequest
     from pexeso.index import Index, Snapshot
     from pexeso.semantic.encoded_query import EncodedQuery
@@ -103,7 +104,7 @@ class Service:
                 self._indexes[key] = index
             return index
 
-    def open_for(self, request: DistanceRequest) -> Index:
+    def open_for(self, request: DistanceRequest | GraphBase) -> Index:
         """Return the index of a request, open where it is to be searched."""
         return self.open(request.index, request.device, request.memory_budget, request.model)
 

@@ -164,6 +164,10 @@ class EdgeStream(Shown):
         """
         yield from self._batches
 
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the edges of `batches`, a dictionary each."""
+        return (row for batch in self.batches() for row in batch.to_pylist())
+
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the edges as they are found; see `pexeso.joins.graph.graphs.ColumnGraph.write`."""
         form = format_of_file(os.fspath(path))
