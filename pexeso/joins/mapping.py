@@ -134,16 +134,10 @@ def _solve(query: np.ndarray, lake: np.ndarray, cost: np.ndarray) -> np.ndarray:
 class JoinMapping:
     """The links between query values and lake values, and which of them are joined.
 
-    Memory: the texts of both sides and some thirty bytes a link.
+    Links go by the query value, from 0, that `query_of_text` has for each text, the best first:
+    that of the least `cost`, which is the distance, in [0, 1], and penalties.
 
-    Attributes
-    ----------
-    query_of_text : int64 (t,)
-        The query value of each, from 0.
-    query, lake : int64 (l,)
-        The ends of each link, by query value, the best first.
-    distance, cost : float64 (l,)
-        In [0, 1], and what links are ranked by.
+    Memory: the texts of both sides and some thirty bytes a link.
     """
 
     texts: pa.StringArray

@@ -239,14 +239,7 @@ def option_words(request: Request, options: Iterable[str]) -> list[str]:
 
 
 def reading_words(request: QueryRequest) -> list[str]:
-    r"""Return the options of a shell command that say how the file of the query is read.
-
-    Examples
-    --------
-    >>> from pexeso.faces.service.requests import SearchRequest
-    >>> reading_words(SearchRequest.of(index="i", query="f:c", delimiter="\t", skip_rows=2))
-    ['--read', 'delimiter=tab', '--read', 'skip_rows=2']
-    """
+    """Return the options of a shell command that say how the file of the query is read."""
     options = request.reading.to_dict()
     options.pop("columns", None)  # which rights say, in whatever process
     if options.get("delimiter") == "\t":

@@ -68,14 +68,6 @@ class GraphOptions:
     fold_copies : bool
         Of columns that are copies of each other (`pexeso.results.copies`) the first by table and
         name represents all.
-
-    Examples
-    --------
-    >>> GraphOptions(min_joinability=0)
-    Traceback (most recent call last):
-        ...
-    pexeso.errors.InputError: min_joinability must be a number in (0, 1]. Got 0 instead. It is the \
-share of your values that must match: 0.5 is a usual value.
     """
 
     method: str | None = None
