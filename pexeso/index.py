@@ -211,8 +211,11 @@ class Index(Shown):
 
     def __copy__(self) -> Index:
         # A snapshot never changes, so that copies share it and what was learnt of it.
+        return self._with(self._snapshot)
+
+    def _with(self, snapshot: Snapshot) -> Index:
         index = Index(self._opened)
-        index._snapshot = self._snapshot
+        index._snapshot = snapshot
         return index
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Index:
@@ -270,9 +273,7 @@ class Index(Shown):
         >>> index = pexeso.open_index("lake.pexeso")  # doctest: +SKIP
         >>> index.with_model("fasttext").search(["Oslo", "Rome"])  # doctest: +SKIP
         """
-        index = Index(self._opened)
-        index._snapshot = self._snapshot.by_model(model)
-        return index
+        return self._with(self._snapshot.by_model(model))
 
     def with_readings(self, *rules: str) -> Index:
         """Return the same snapshot, whose joins and explanations read codes by further rules.
@@ -287,9 +288,7 @@ class Index(Shown):
         >>> index = pexeso.open_index("lake.pexeso")  # doctest: +SKIP
         >>> index.with_readings("leading-zeros").explain(["1001"], "t", "fips")  # doctest: +SKIP
         """
-        index = Index(self._opened)
-        index._snapshot = self._snapshot.with_readings(rules)
-        return index
+        return self._with(self._snapshot.with_readings(rules))
 
     @property
     def lake(self) -> Path | Location:

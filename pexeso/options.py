@@ -410,13 +410,7 @@ def require_k(k: Any) -> None:
 
 
 def columns_wanted(k: Any) -> int | None:
-    """Return how many columns `k` means; None for all.
-
-    Examples
-    --------
-    >>> columns_wanted(None), columns_wanted(3), columns_wanted("all")
-    (20, 3, None)
-    """
+    """Return how many columns `k` means; None for all."""
     k = plain_scalar(k)
     require_k(k)
     return DEFAULT_COLUMNS if k is None else None if k == ALL else k
@@ -433,13 +427,7 @@ def require_min_containment(min_containment: Any) -> None:
 
 
 def parse_bytes(text: str | int) -> int:
-    """Read a number of bytes such as ``8GiB``, ``500 MB`` or ``1048576``.
-
-    Examples
-    --------
-    >>> parse_bytes("8GiB"), parse_bytes("500 MB"), parse_bytes(4096)
-    (8589934592, 500000000, 4096)
-    """
+    """Read a number of bytes such as ``8GiB``, ``500 MB`` or ``1048576``."""
     text = plain_scalar(text)
     is_number = isinstance(text, int) and not isinstance(text, bool) and text < MAX_BYTES
     match = _BYTES.fullmatch(str(text)) if is_number or isinstance(text, str) else None

@@ -85,13 +85,7 @@ def requested_parts(words: Iterable[str], n_models: int = 1) -> list[IndexPart]:
 
 
 def model_names(model: str) -> tuple[str, ...]:
-    """Return the models that a text names with commas between them.
-
-    Examples
-    --------
-    >>> model_names("lexical, fasttext")
-    ('lexical', 'fasttext')
-    """
+    """Return the models that a text names with commas between them."""
     names = tuple(name.strip() for name in model.split(",")) if isinstance(model, str) else ()
     if not all(names) or len(set(names)) < len(names) or not 1 <= len(names) <= MAX_MODELS:
         raise InputError(
@@ -122,13 +116,7 @@ def require_parts(words: Iterable[str]) -> tuple[str, ...]:
 
 
 def require_filters(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of filters of rows, of `ROW_FILTERS`, at most one of a kind.
-
-    Examples
-    --------
-    >>> require_filters(["xash-256"]), require_filters([])
-    (('xash-256',), ())
-    """
+    """Return the names of filters of rows, of `ROW_FILTERS`, at most one of a kind."""
     several = list(names) if isinstance(names, Iterable) else [names]
     filter_names = [names] if isinstance(names, str) else several
     kinds = [name.partition("-")[0] for name in filter_names if name in ROW_FILTERS]

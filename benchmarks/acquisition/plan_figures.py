@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from benchmarks.acquisition.market import Market, Query
@@ -99,12 +100,14 @@ def market_tables(market: Market) -> list[MarketTable]:
     for (name, column), price in market.prices.items():
         of_table[name][column] = price
     return [
-        MarketTable.of(
+        MarketTable(
             name,
-            rows,
-            price=ListedPrices(name, of_table[name]),
-            numeric=set(market.about.numeric) & set(rows.column_names),
-            dependencies=market.about.dependencies.get(name, ()),
+            tuple(rows.column_names),
+            rows.num_rows,
+            rows.select,
+            ListedPrices(name, of_table[name]),
+            numeric=frozenset(market.about.numeric) & set(rows.column_names),
+            dependencies=tuple(market.about.dependencies.get(name, ())),
         )
         for name, rows in market.tables.items()
     ]
@@ -153,7 +156,7 @@ def published_search(setting: Setting, request: AcquisitionRequest) -> Result:
     options = PublishedOptions(seed=setting.seed)
 
     def run() -> FoundPlans | None:
-        measures = setting.evaluator().measures
+        measures = partial(measures_of, setting.evaluator())
         try:
             return published_plans(setting.graph, measures, request, options)
         except OutOfTime:
@@ -174,6 +177,15 @@ def published_search(setting: Setting, request: AcquisitionRequest) -> Result:
     return result
 
 
+def measures_of(evaluator: Evaluator, tree: JoinTree) -> PlanMeasures:
+    """Return what a plan is worth."""
+    bounds = evaluator.bounds(tree)
+    correlation = evaluator.correlation(tree) if bounds.n_rows else 0.0
+    return PlanMeasures(
+        bounds.price, bounds.informativeness, bounds.quality, correlation, bounds.n_rows
+    )
+
+
 def all_measured(setting: Setting, request: AcquisitionRequest) -> Result:
     """Measure each plan of a request on whole tables; take the best."""
 
@@ -183,7 +195,7 @@ def all_measured(setting: Setting, request: AcquisitionRequest) -> Result:
             for tree in TreeSearch(setting.graph, request):
                 if time.perf_counter() > evaluator.deadline:
                     raise OutOfTime
-                measures = evaluator.measures(tree)
+                measures = measures_of(evaluator, tree)
                 n_measured += 1
                 if measures.n_rows and (best is None or _order(tree, measures) < _order(*best)):
                     best = tree, measures

@@ -13,8 +13,19 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
 
-from pexeso.acquisition.graph import JoinGraph
+from pexeso.acquisition.graph import JoinEdge, JoinGraph
 from pexeso.acquisition.plans import AcquisitionRequest, Terminal
+
+
+def weight_of(edge: JoinEdge) -> float:
+    """Return the least weight of the joins of two tables."""
+    return edge.join_sets[0].weight
+
+
+def other_end(edge: JoinEdge, table: str) -> str:
+    """Return the table that an edge joins with one of its own."""
+    return edge.right if table == edge.left else edge.left
+
 
 MAX_COVERS = 64
 """Beyond it covers are not listed but one is built for each landmark, of tables that are near."""
@@ -122,8 +133,8 @@ def shortest_paths(graph: JoinGraph, table: str) -> Landmark:
         if hops:
             result.towards[current] = path[-2]
         for edge in graph.edges_of(current):
-            other = edge.other(current)
-            label = (distance + edge.weight, hops + 1, (*path, other))
+            other = other_end(edge, current)
+            label = (distance + weight_of(edge), hops + 1, (*path, other))
             if other not in known or label < known[other]:
                 known[other] = label
                 heapq.heappush(queue, label)
@@ -188,7 +199,7 @@ def _minimal_graph(
         for terminal in request.terminals
     ]
     n_have = len(request.have)
-    weight = math.fsum(graph.edges[pair].weight for pair in pairs)
+    weight = math.fsum(weight_of(graph.edges[pair]) for pair in pairs)
     return MinimalGraph(
         tuple(sorted(pairs)), tuple(sources[:n_have]), tuple(sources[n_have:]), weight
     )
@@ -211,7 +222,7 @@ def components(graph: JoinGraph) -> list[list[str]]:
         part = [start] if start in left else []
         left -= {start}
         for name in part:
-            others = sorted({edge.other(name) for edge in graph.edges_of(name)} & left)
+            others = sorted({other_end(edge, name) for edge in graph.edges_of(name)} & left)
             part += others
             left -= set(others)
         parts += [sorted(part)] if part else []

@@ -25,10 +25,9 @@ from hashlib import blake2b
 import numpy as np
 
 from pexeso.acquisition.graph import JoinGraph
-from pexeso.acquisition.plans import Join, JoinTree, PlanMeasures
+from pexeso.acquisition.plans import Join, JoinTree
 from pexeso.acquisition.quality import CodedDependency, Dependency, text_ranks
 from pexeso.acquisition.row_counts import (
-    DEFAULT_ENTRIES,
     Chosen,
     JointCounts,
     RowCounts,
@@ -77,28 +76,16 @@ class Evaluator:
         coded: CodedColumns | None = None,
         *,
         rows_of: RowsOf | None = None,
-        max_entries: int = DEFAULT_ENTRIES,
         deadline: float = math.inf,
     ) -> None:
         self._graph = graph
         self._coded = CodedColumns() if coded is None else coded
         self._rows = RowCounts(graph, self._coded, rows_of)
-        self._max_entries = max_entries
         self.deadline = deadline
         self._dependencies: dict[tuple[str, Dependency], CodedDependency] = {}
         self._numbers: dict[Column, CodedNumbers] = {}
         self._marginals: dict[tuple[tuple[int, ...], tuple[Column, ...]], tuple[float, float]] = {}
         self._entropies: dict[tuple[Column, bytes], float] = {}
-
-    def measures(self, tree: JoinTree) -> PlanMeasures:
-        bounds = self.bounds(tree)
-        return PlanMeasures(
-            bounds.price,
-            bounds.informativeness,
-            bounds.quality,
-            self.correlation(tree) if bounds.n_rows else 0.0,
-            bounds.n_rows,
-        )
 
     def bounds(self, tree: JoinTree) -> PlanBounds:
         """Return all that is linear in the rows of the tables."""
@@ -244,7 +231,7 @@ class Evaluator:
         return information(_cell_counts([codes[mask] for codes in columns.values()], counts[mask]))
 
     def _blocks(self, tree: JoinTree, chosen: Chosen, first: str) -> Iterator[JointCounts]:
-        for block in joint_counts(tree, chosen, first, self._rows, self._max_entries):
+        for block in joint_counts(tree, chosen, first, self._rows):
             yield block
             checkpoint()
             if time.perf_counter() > self.deadline:

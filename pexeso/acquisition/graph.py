@@ -89,13 +89,6 @@ class JoinEdge:
         ordered = sorted(join_sets, key=lambda join: (join.weight, len(join.left), join.pairs))
         return cls(left, right, tuple(ordered), natural)
 
-    @property
-    def weight(self) -> float:
-        return self.join_sets[0].weight
-
-    def other(self, table: str) -> str:
-        return self.right if table == self.left else self.left
-
 
 @dataclass(frozen=True, eq=False)
 class JoinGraph:

@@ -170,23 +170,20 @@ def _poisson_limits(count: float) -> tuple[float, float]:
     return count * low * low * low, above * high * high * high
 
 
-def key_groups(positions: np.ndarray, n_groups: int = N_GROUPS) -> np.ndarray:
+def key_groups(positions: np.ndarray) -> np.ndarray:
     distinct, inverse = np.unique(positions, return_inverse=True)
-    return inverse.reshape(positions.shape) * n_groups // max(len(distinct), 1)
+    return inverse.reshape(positions.shape) * N_GROUPS // max(len(distinct), 1)
 
 
 def without_groups(
-    statistic: Callable[[np.ndarray], float],
-    counts: np.ndarray,
-    groups: np.ndarray,
-    n_groups: int = N_GROUPS,
+    statistic: Callable[[np.ndarray], float], counts: np.ndarray, groups: np.ndarray
 ) -> np.ndarray:
     """Return a statistic of how often each row is there, without each group of keys in turn.
 
     A row with several keys has the group of each, (k, n), and is left out with any of them.
     """
     groups = np.atleast_2d(groups)
-    left_out = ((groups == g).any(axis=0) for g in range(n_groups))
+    left_out = ((groups == g).any(axis=0) for g in range(N_GROUPS))
     return np.array([statistic(np.where(rows, 0, counts)) for rows in left_out])
 
 
@@ -197,21 +194,18 @@ def jackknife(
     *,
     bounds: tuple[float, float] = (0.0, math.inf),
     supports: Sequence[Support] = (),
-    plug_in: float | None = None,
-    scaled: bool = False,
 ) -> Estimate:
     """Return an estimate with its interval from statistics without groups of keys.
 
     `without` has a row for each edge with a test of its own, and `rates` the rate of each.
     """
     without = np.asarray(without, np.float64).reshape(len(rates), -1)
-    plug_in = whole if plug_in is None else plug_in
     edges = [i for i, rate in enumerate(rates) if rate < 1]
     reasons = [supports[i].reason for i in edges if supports and supports[i].reason]
     if math.isnan(whole):
-        return Estimate(math.nan, *bounds, math.nan, plug_in, False, "no row in the sample")
+        return Estimate(math.nan, *bounds, math.nan, whole, False, "no row in the sample")
     if not edges:
-        return Estimate(whole, whole, whole, 0.0, plug_in)
+        return Estimate(whole, whole, whole, 0.0, whole)
     without = np.where(np.isnan(without), whole, without)
     parts = [_part(whole, without[i], rates[i]) for i in edges]
     linear, logarithmic = (math.fsum(part[i] for part in parts) for i in (0, 1))
@@ -220,13 +214,13 @@ def jackknife(
     error = math.sqrt(variance)
     extreme = math.sqrt(math.fsum(part.extreme**2 for part in parts))
     half = inflation * (_quantile(parts, variance) * error + _EXTREME * extreme)
-    ends = [0.0, linear] if scaled else [0.0, linear, _SLOW * logarithmic]
-    value = _clipped(whole if scaled else whole + linear, bounds)
+    ends = [0.0, linear, _SLOW * logarithmic]
+    value = _clipped(whole + linear, bounds)
     if reasons:
-        return Estimate(value, *bounds, error, plug_in, False, reasons[0])
+        return Estimate(value, *bounds, error, whole, False, reasons[0])
     low = _clipped(whole + min(ends) - half, bounds)
     high = _clipped(whole + max(ends) + half, bounds)
-    return Estimate(value, low, high, error, plug_in)
+    return Estimate(value, low, high, error, whole)
 
 
 class _Part(NamedTuple):
@@ -283,11 +277,9 @@ def correlation_estimate(
     seed: int = 0,
     key_columns: _KeyColumns | None = None,
     unsampled: Sequence[float | None] = (),
-    n_groups: int = N_GROUPS,
 ) -> Estimate:
     """Return the correlation of a join with its interval, from the join of samples."""
-    drawn = seed, key_columns or {}, unsampled, n_groups
-    sample = _JoinSample(rows, counts, edges, [*x, *y], *drawn)
+    sample = _JoinSample(rows, counts, edges, [*x, *y], seed, key_columns or {}, unsampled)
     measure = CorrelationOfCounts(sample.rows, x, y, numeric=numeric)
     cells = measure.cells(sample.counts)
     return sample.estimate(measure, lambda names: [cells], (0.0, math.inf))
@@ -302,12 +294,10 @@ def quality_estimate(
     seed: int = 0,
     key_columns: _KeyColumns | None = None,
     unsampled: Sequence[float | None] = (),
-    n_groups: int = N_GROUPS,
 ) -> Estimate:
     """Return the quality of a join with its interval, from the join of samples."""
     names = [name for one in dependencies for name in (*one.left, one.right)]
-    drawn = seed, key_columns or {}, unsampled, n_groups
-    sample = _JoinSample(rows, counts, edges, names, *drawn)
+    sample = _JoinSample(rows, counts, edges, names, seed, key_columns or {}, unsampled)
     measure = QualityOfCounts(sample.rows, dependencies)
 
     def cells(key: Sequence[str]) -> list[np.ndarray]:
@@ -331,7 +321,6 @@ class _JoinSample:
         seed: int,
         key_columns: _KeyColumns,
         unsampled: Sequence[float | None],
-        n_groups: int,
     ) -> None:
         self._tests: dict[tuple[str, ...], tuple[float, float | None]] = {}
         for edge, squares in zip(edges, unsampled or [None] * len(edges), strict=True):
@@ -347,8 +336,7 @@ class _JoinSample:
             np.array([_positions(rows, key, test, seed) for key in self._columns[test]])
             for test in self._tests
         ]
-        self._n_groups = n_groups
-        groups = [key_groups(positions, n_groups) for positions in self._positions]
+        groups = [key_groups(positions) for positions in self._positions]
         codes = row_codes(rows, sorted(set(names)))
         for of_key in (of_key for of_test in groups for of_key in of_test):
             codes = paired_codes(codes, of_key)
@@ -375,9 +363,7 @@ class _JoinSample:
         n_rows = int(self.counts.sum())
         if not n_rows:
             return Estimate(whole, *bounds, math.nan, whole, False, "no row in the sample")
-        without = [
-            without_groups(measure, self.counts, groups, self._n_groups) for groups in self._groups
-        ]
+        without = [without_groups(measure, self.counts, groups) for groups in self._groups]
         rates = [rate for _, rate in self._rates]
         supports = [
             self._support(i, {key: cells(key) for key in map(tuple, self._columns[test])})

@@ -23,6 +23,7 @@ from pexeso.acquisition.quality import Dependency, LazyDependencies, discovered
 from pexeso.acquisition.tables import MarketPrices, MarketTable, ReadColumns
 from pexeso.errors import InputError
 from pexeso.joins.aggregation import read_numbers
+from pexeso.joins.measures import in_one_piece
 from pexeso.lake.choose import profile_columns
 from pexeso.lake.rights import LakeView
 from pexeso.lake.rows import read_rows
@@ -182,7 +183,7 @@ def _is_of_numbers(column: pa.ChunkedArray) -> bool:
         return True
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return False
-    texts = _whole(column).cast(pa.string())
+    texts = in_one_piece(column).cast(pa.string())
     if profile_columns([texts])[0].kind != "number":
         return False
     return not pc.any(pc.match_substring_regex(tokens_of(texts), _CODE)).as_py()
@@ -190,12 +191,8 @@ def _is_of_numbers(column: pa.ChunkedArray) -> bool:
 
 def _numbers(column: pa.ChunkedArray) -> pa.Array:
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        return read_numbers(_whole(column).cast(pa.string()))
-    return _whole(column).cast(pa.float64())
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+        return read_numbers(in_one_piece(column).cast(pa.string()))
+    return in_one_piece(column).cast(pa.float64())
 
 
 # Memory for rows that are kept; the table that was read last is kept whatever its size.

@@ -62,12 +62,6 @@ class CodedDependency:
         return chosen[self.pair_of_row]
 
 
-def quality(
-    table: pa.Table, dependencies: Sequence[Dependency], counts: np.ndarray | None = None
-) -> float:
-    return QualityOfCounts(table, dependencies)(counts)
-
-
 class QualityOfCounts:
     """The quality Q of a table as a function of how often each of its rows is there.
 

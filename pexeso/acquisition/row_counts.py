@@ -143,7 +143,7 @@ class RowCounts:
         return np.bincount(codes[matched], counts[matched], keys.n_codes + 1)
 
 
-DEFAULT_ENTRIES = 5_000_000
+MAX_ENTRIES = 5_000_000
 
 _SMALL = 1 << 16
 
@@ -161,11 +161,7 @@ class JointCounts:
 
 
 def joint_counts(
-    tree: JoinTree,
-    chosen: Chosen,
-    first: str,
-    rows: RowCounts,
-    max_entries: int = DEFAULT_ENTRIES,
+    tree: JoinTree, chosen: Chosen, first: str, rows: RowCounts
 ) -> Iterator[JointCounts]:
     """Count values of chosen columns that are together in the join result of a plan."""
     outwards = tree.rooted(first)
@@ -196,7 +192,7 @@ def joint_counts(
             return
         table, join = order[0]
         other = of_table(table)
-        for part in _parts(entries, join, other.keys[join], max_entries):
+        for part in _parts(entries, join, other.keys[join]):
             yield from contracted(_product(part, other, join), order[1:])
 
     order = [(name, join) for name, join in outwards if join is not None and name in needed]
@@ -234,19 +230,17 @@ def _product(one: JointCounts, other: JointCounts, join: Join) -> JointCounts:
     )
 
 
-def _parts(
-    entries: JointCounts, join: Join, other_keys: np.ndarray, max_entries: int
-) -> Iterator[JointCounts]:
+def _parts(entries: JointCounts, join: Join, other_keys: np.ndarray) -> Iterator[JointCounts]:
     """Split entries by the values of the first table so that products are small enough."""
     own_keys = entries.keys[join]
     n_keys = int(max(own_keys.max(initial=-1), other_keys.max(initial=-1))) + 1
     sizes = np.bincount(other_keys, minlength=n_keys)[own_keys]
-    if sizes.sum() <= max_entries:
+    if sizes.sum() <= MAX_ENTRIES:
         yield entries
         return
     first, _ = compact_codes(next(iter(entries.codes.values())), len(entries.counts))
     of_value = np.bincount(first, sizes)
-    blocks = ((np.cumsum(of_value) - of_value) // max_entries).astype(np.int64)[first]
+    blocks = ((np.cumsum(of_value) - of_value) // MAX_ENTRIES).astype(np.int64)[first]
     order = np.argsort(blocks, kind="stable")
     for at in np.split(order, np.flatnonzero(np.diff(blocks[order])) + 1):
         yield JointCounts(

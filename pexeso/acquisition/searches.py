@@ -229,9 +229,8 @@ class AcquisitionSearches:
 
     def _named(self, name: str) -> str | None:
         """Return the table of the lake that a name means; None where it means none."""
-        catalog = self.opened.catalog
-        table = catalog.named(name)
-        return table if catalog.columns(["label"], among=pa.array([table])).num_rows else None
+        table = self.opened.catalog.named(name)
+        return table if self.opened.catalog.has(table) else None
 
     def _require(self, name: str) -> str:
         table = self._named(name)

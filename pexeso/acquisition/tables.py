@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -199,30 +199,6 @@ class MarketTable:
     owned: bool = False
     numeric: frozenset[str] = frozenset()
     dependencies: tuple[Dependency, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
-        name: str,
-        rows: pa.Table,
-        *,
-        price: PriceOf | None = None,
-        owned: bool = False,
-        numeric: Iterable[str] = (),
-        dependencies: Iterable[Dependency] = (),
-    ) -> MarketTable:
-        if price is None:
-            price = free if owned else EntropyPrices(rows.select)
-        return cls(
-            name,
-            tuple(rows.column_names),
-            rows.num_rows,
-            rows.select,
-            price,
-            owned,
-            frozenset(numeric),
-            tuple(dependencies),
-        )
 
     def require(self, column: str) -> None:
         if column not in self.columns:

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError, QueryError
-from pexeso.joins.composite_join import KeyedTable, join_keys
+from pexeso.joins.composite_join import KeyedTable, find_key_rows
 from pexeso.joins.options import join_options
 from pexeso.joins.sql import YOURS, JoinSql, Rows, names_in_duckdb, sql_of_key
-from pexeso.joins.tables import SPARK_LAKE, Joined
+from pexeso.joins.tables import SPARK_LAKE, Joined, join_texts
 from pexeso.lake.columns import (
     KeyColumn,
     find_key_columns,
@@ -296,7 +296,10 @@ class TablePair:
         chosen = join_options(options)
         hints = partial(self.would_match, theirs)
         tables = self.mine, self.rows, self.table, theirs
-        return join_keys(source, *tables, chosen, to, self.typed, hints)
+        found_rows = find_key_rows(*tables, chosen, self.typed, hints)
+        # Each row has its key with it: there is none that was not searched.
+        texts = self.mine.texts
+        return join_texts(source, texts, found_rows, texts, to=to, noun="key")
 
     def would_match(self, theirs: KeyedTable) -> tuple[WouldMatch, ...]:
         """Return the readings that are off by which more keys would be joined, the best first."""
@@ -358,7 +361,7 @@ def open_pair(opened: OpenIndex, query_table: KeyTable, table: str) -> TablePair
             f"'{table}' to a file to join it by a key of several columns."
         )
     table = opened.catalog.named(table)
-    if not opened.catalog.columns(["label"], among=pa.array([table])).num_rows:
+    if not opened.catalog.has(table):
         raise InputError(opened.catalog.why_not(table, lake))
     rows, typed = opened.typed_rows(table)
     normaliser, view = opened.join_normaliser, opened.view

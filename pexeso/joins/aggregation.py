@@ -41,15 +41,7 @@ _SHAPES = (
 
 @dataclass(frozen=True)
 class Groups:
-    """Rows in groups, the rows of a group together.
-
-    Attributes
-    ----------
-    starts : int64 (g,)
-        The first row of each group.
-    of_row : int64 (p,)
-        The group of each row, from 0.
-    """
+    """Rows in groups, those of one together: the first row of each, the group of each row."""
 
     starts: np.ndarray
     of_row: np.ndarray
@@ -75,22 +67,12 @@ def type_of(way: str) -> pa.DataType:
 
 
 def aggregated(cells: pa.StringArray, groups: Groups, way: str) -> pa.Array:
-    """Aggregate the cells of each group.
+    """Aggregate the cells of each group, one a row and null where empty, as `type_of(way)`.
 
-    Parameters
-    ----------
-    cells : pyarrow.StringArray
-        One a row of the groups, null where empty.
-    way : str
-        ``first``: the cell of the first row, also an empty one, so that all columns aggregated so
-        come from the same row. ``list``: the cells that are not empty, in order; ``distinct``: each
-        of them once; ``count``: their number. ``mean``, ``sum``, ``min``, ``max``: of the cells
-        that hold numbers (`read_numbers`); null where there are none.
-
-    Returns
-    -------
-    pyarrow.Array
-        Length g, of `type_of(way)`.
+    ``first`` takes the cell of the first row, also an empty one, so that all columns aggregated so
+    come from the same row. ``list``, ``distinct`` and ``count`` are of the cells that are not
+    empty; ``mean``, ``sum``, ``min`` and ``max`` of those that hold numbers, null where there are
+    none.
     """
     if way == "first":
         return cells.take(pa.array(groups.starts))

@@ -11,16 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.joins.mapping import JoinMapping
+from pexeso.joins.mapping import JoinMapping, places_in
 from pexeso.joins.matched_rows import FindHints, FoundRows, joined_rows
 from pexeso.joins.options import JoinOptions
-from pexeso.joins.tables import Joined, join_texts
 from pexeso.lake.columns import names_in, spec_of
 from pexeso.lake.tokens import joined_parts
 
@@ -29,19 +27,9 @@ _TO_QUOTE = '[",\r\n]'
 
 @dataclass(frozen=True, eq=False)
 class KeyedTable:
-    """The columns of a table that make up its composite key.
+    """The columns of a table that make up its composite key; `parts` in the form that is compared.
 
     Memory: their texts four times.
-
-    Attributes
-    ----------
-    labels : tuple of str
-    positions : tuple of int
-        In the table.
-    cells : list of pa.StringArray
-        As in the table, null where empty.
-    parts : list of pa.LargeStringArray
-        In the form in which they are compared.
     """
 
     labels: tuple[str, ...]
@@ -75,23 +63,6 @@ class FoundKeyRows(FoundRows):
         return self.shown
 
 
-def join_keys(
-    table: Any,
-    mine: KeyedTable,
-    rows: pa.Table,
-    name: str,
-    theirs: KeyedTable,
-    options: JoinOptions,
-    to: str | None = None,
-    typed: Sequence[pa.ChunkedArray] | None = None,
-    hints: FindHints = tuple,
-) -> Joined:
-    """Join a table in memory with a table of the lake, by a key of several columns."""
-    found_rows = find_key_rows(mine, rows, name, theirs, options, typed, hints)
-    # Each row has its key with it: there is none that was not searched.
-    return join_texts(table, mine.texts, found_rows, mine.texts, to=to, noun="key")
-
-
 def find_key_rows(
     mine: KeyedTable,
     rows: pa.Table,
@@ -102,7 +73,7 @@ def find_key_rows(
     hints: FindHints = tuple,
 ) -> FoundKeyRows:
     mapping = equal_keys(mine, theirs)
-    key = _positions(theirs.keys, mapping.lake_keys)
+    key = places_in(theirs.keys, mapping.lake_keys)
     return FoundKeyRows(
         name,
         spec_of(theirs.labels),
@@ -121,12 +92,12 @@ def equal_keys(mine: KeyedTable, theirs: KeyedTable) -> JoinMapping:
     """Link the keys of your table with those of the lake's table that are equal."""
     keys, texts = (pc.drop_null(pc.unique(column)) for column in (mine.keys, mine.texts))
     lake_keys = keys.filter(pc.is_in(keys, value_set=theirs.keys, skip_nulls=True)).sort()
-    query = _positions(lake_keys, keys)
+    query = places_in(lake_keys, keys)
     order = np.argsort(query)
     rows_of_texts = pc.index_in(texts, mine.texts)
     return JoinMapping(
         texts=texts,
-        query_of_text=_positions(mine.keys.take(rows_of_texts), keys),
+        query_of_text=places_in(mine.keys.take(rows_of_texts), keys),
         query_names=_names_of_rows(mine, pc.index_in(keys, mine.keys)),
         text_names=_names_of_rows(mine, rows_of_texts),
         lake_keys=lake_keys,
@@ -138,12 +109,6 @@ def equal_keys(mine: KeyedTable, theirs: KeyedTable) -> JoinMapping:
         same=np.ones(len(order), dtype=bool),
         chosen=np.ones(len(order), dtype=bool),
     )
-
-
-def _positions(keys: pa.Array, among: pa.Array) -> np.ndarray:
-    """Return the position of each key among distinct ones, -1 where it is none: int64."""
-    positions = pc.fill_null(pc.index_in(keys, among, skip_nulls=True), -1)
-    return positions.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def _names_of_rows(table: KeyedTable, rows: pa.Array) -> pa.StringArray:

@@ -18,7 +18,6 @@ have no order, as in Spark. Three ways to choose:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -26,7 +25,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.results.match_kinds import Pair
 from pexeso.runtime.compiled import compiled
 from pexeso.store.arrays import take_wide
 
@@ -60,25 +58,14 @@ def steps_of(n_queries: int) -> int:
 
 
 def assign(query: np.ndarray, lake: np.ndarray, cost: np.ndarray) -> np.ndarray:
-    """Choose links so that no value is in two.
+    """Choose links so that no value is in two, the same whatever order they come in: bool (l,).
+
+    No link is there twice. Its cost is at least 0, a distance, or this and a penalty of at most 1.
 
     Memory: some hundred bytes a link. Time: as sorting, but for a component with several values on
     both sides, where it grows with the square of its query values at least: 300,000 values in
     components of four take some seconds, 100,000 in a single component took two minutes. Such
     components come of a `max_distance` at which a value matches many unrelated neighbours.
-
-    Parameters
-    ----------
-    query, lake : int64 (l,)
-        The ends of each link; no link twice.
-    cost : float64 (l,)
-        At least 0; distances, or these and a penalty of at most 1.
-
-    Returns
-    -------
-    bool (l,)
-        The links chosen. Among equally good choices it is always the same one for the same links,
-        in whatever order they come.
     """
     chosen = np.zeros(len(query), dtype=bool)
     if not len(query):
@@ -147,16 +134,10 @@ def _solve(query: np.ndarray, lake: np.ndarray, cost: np.ndarray) -> np.ndarray:
 class JoinMapping:
     """The links between query values and lake values, and which of them are joined.
 
-    Memory: the texts of both sides and some thirty bytes a link.
+    Links go by the query value, from 0, that `query_of_text` has for each text, the best first:
+    that of the least `cost`, which is the distance, in [0, 1], and penalties.
 
-    Attributes
-    ----------
-    query_of_text : int64 (t,)
-        The query value of each, from 0.
-    query, lake : int64 (l,)
-        The ends of each link, by query value, the best first.
-    distance, cost : float64 (l,)
-        In [0, 1], and what links are ranked by.
+    Memory: the texts of both sides and some thirty bytes a link.
     """
 
     texts: pa.StringArray
@@ -213,33 +194,21 @@ class PairColumns(NamedTuple):
     distances: np.ndarray
     costs: np.ndarray
 
-    @classmethod
-    def of(cls, pairs: Sequence[Pair]) -> PairColumns:
-        """Return the columns of pairs that are objects."""
-        texts = (
-            pa.array([getattr(pair, name) for pair in pairs], pa.large_string())
-            for name in ("query", "key", "value")
-        )
-        distances = np.array([pair.distance for pair in pairs], dtype=np.float64)
-        return cls(*texts, distances, distances)
-
 
 def make_mapping(
     texts: pa.StringArray,
     query_of_text: np.ndarray,
     query_values: pa.StringArray,
-    pairs: PairColumns | Sequence[Pair],
+    pairs: PairColumns,
     values: str = "nearest",
 ) -> JoinMapping:
     """Make the mapping of a query column to a lake column."""
-    if not isinstance(pairs, PairColumns):
-        pairs = PairColumns.of(pairs)
     queries, keys, values_of_pairs, distance, cost = pairs
-    text = _places(queries, texts)
+    text = places_in(queries, texts)
     query = query_of_text[text]
     # There is a pair for each text of a query value: one of them is the link.
     lake_keys = keys.unique().sort().cast(pa.string())
-    lake = _places(keys, lake_keys)
+    lake = places_in(keys, lake_keys)
     _, first = np.unique(query * len(lake_keys) + lake, return_index=True)
     names = values_of_pairs.take(pa.array(_first_of(lake, len(lake_keys)))).cast(pa.string())
     own_values = take_wide(query_values, pa.array(query)).cast(pa.large_string())
@@ -275,10 +244,10 @@ def _chosen(
     return chosen
 
 
-def _places(values: pa.LargeStringArray, among: pa.StringArray) -> np.ndarray:
-    return (
-        pc.index_in(values, among.cast(values.type)).to_numpy(zero_copy_only=False).astype(np.int64)
-    )
+def places_in(values: pa.Array | pa.ChunkedArray, among: pa.Array) -> np.ndarray:
+    """Return the place of each value among distinct ones, -1 where it is none: int64."""
+    places = pc.fill_null(pc.index_in(values, among.cast(values.type), skip_nulls=True), -1)
+    return places.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def _first_of(positions: np.ndarray, n_places: int) -> np.ndarray:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from pexeso.engine.lists import ranges
 from pexeso.joins.aggregation import Groups, aggregated, type_of
-from pexeso.joins.mapping import JoinMapping
+from pexeso.joins.mapping import JoinMapping, places_in
 from pexeso.joins.options import PROVENANCE, JoinOptions
 from pexeso.lake.columns import find_column
 from pexeso.lake.frames.tables import take_column_cells
@@ -43,17 +43,9 @@ _SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 @dataclass(frozen=True, eq=False)
 class JoinedRows:
-    """The rows of a table that are joined with each text, as ranges of them.
+    """The rows of a table that are joined with each text, as ranges of `order`, the rows.
 
-    Attributes
-    ----------
-    order : int64 (r,)
-        Rows of the table.
-    text, start, size : int64 (b,)
-        A text, by its position in `JoinMapping.texts`, and a range of `order` that is joined with
-        it.
-    distance : float64 (b,)
-        Of each range; those of one text come nearest first.
+    A text, by its position in `JoinMapping.texts`, has ranges with their distances, nearest first.
     """
 
     order: np.ndarray
@@ -85,12 +77,8 @@ class JoinedRows:
 class FoundRows:
     """The found table, and which of its rows are joined with which text of the query column.
 
-    Memory: the table, and 40 bytes for each row of it that is joined with a text.
-
-    Attributes
-    ----------
-    key : int64 (r,)
-        For each row of the table its place in `mapping.lake_keys`, -1 where it has none of them.
+    `key` is for each row its place in `mapping.lake_keys`, -1 where it has none of them. Memory:
+    the table, and 40 bytes for each row of it that is joined with a text.
     """
 
     table: str
@@ -196,8 +184,7 @@ def find_rows(
 ) -> FoundRows:
     position = find_column(rows.column_names, column)
     keys = normaliser.normalise(rows.column(position))
-    key = pc.fill_null(pc.index_in(keys, mapping.lake_keys, skip_nulls=True), -1)
-    key = key.to_numpy(zero_copy_only=False).astype(np.int64)
+    key = places_in(keys, mapping.lake_keys)
     mapping = mapping.in_order(first_rows(key, mapping), options.values)
     forms = None
     if options.values != "all":
@@ -220,16 +207,9 @@ def joined_rows(
     """Find the rows of a table that are joined, from the lake value of each of its rows.
 
     A text is joined with the rows of the lake values that its own value is linked to. Where rows
-    are distinguished and some of those have the text itself, they alone are joined with it; else
-    those whose cells differ from it in case and white space alone, where there are some; else all.
-
-    Parameters
-    ----------
-    key : int64 (r,)
-        See `FoundRows`.
-    told_apart : (Arrow texts (t,), Arrow texts (r,)), optional
-        The texts and the cells of the rows, aliases replaced by what they mean, by which the rows
-        of one lake value are distinguished; each query value has one link at most.
+    are told apart, by texts and the cells of the rows with aliases replaced by what they mean, and
+    some of those have the text itself, they alone are joined with it; else those whose cells differ
+    from it in case and white space alone, where there are some; else all.
     """
     linked = np.flatnonzero(mapping.chosen)
     rows = np.flatnonzero(key >= 0)
@@ -268,20 +248,7 @@ def _own_forms(
     lake_of_form: np.ndarray,
     forms: pa.Array,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the texts that have forms of their own among cells, and these forms.
-
-    Parameters
-    ----------
-    linked : int64
-        The links that are joined.
-    lake_of_form : int64 (f,)
-        The lake value of each form.
-
-    Returns
-    -------
-    text, form : int64
-        Pairs of positions.
-    """
+    """Return the texts that have forms of their own among cells, and these forms, as positions."""
     none = np.zeros(0, np.int64)
     if not len(forms):
         return none, none
@@ -311,12 +278,7 @@ def _own_forms(
 def equal_pairs(ours: pa.Array, theirs: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """Return the pairs of positions that hold equal texts; null equals nothing."""
     known = pc.unique(theirs).drop_null()
-    one, other = (
-        pc.fill_null(pc.index_in(side, known, skip_nulls=True), -1)
-        .to_numpy(zero_copy_only=False)
-        .astype(np.int64)
-        for side in (ours, theirs)
-    )
+    one, other = places_in(ours, known), places_in(theirs, known)
     by_text = np.argsort(other, kind="stable")
     first, last = (np.searchsorted(other[by_text], one, side) for side in _SIDES)
     owner, at = expand(first, np.where(one >= 0, last - first, 0))

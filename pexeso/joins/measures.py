@@ -126,7 +126,6 @@ def join_counts(
     left_names: Sequence[str] = (),
     right_names: Sequence[str] = (),
     left_counts: np.ndarray | None = None,
-    right_counts: np.ndarray | None = None,
 ) -> tuple[pa.Table, np.ndarray]:
     """Return the inner join of two tables as distinct rows with counts.
 
@@ -137,7 +136,7 @@ def join_counts(
     if len(set(chosen)) < len(chosen):
         raise InputError(f"Columns of a join must have different names, got {chosen}. Rename one.")
     left, left_weights = merged_rows(left, [*on, *left_names], left_counts)
-    right, right_weights = merged_rows(right, [*on, *right_names], right_counts)
+    right, right_weights = merged_rows(right, [*on, *right_names])
     matches = KeyMatches(*key_codes(left, right, on))
     left_rows, right_rows = matches.pairs(0, left.num_rows)
     weights, factors = left_weights[left_rows], right_weights[right_rows]
@@ -364,14 +363,13 @@ def _ascending(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return order, numbers[order]
 
 
-def bins_of(numbers: np.ndarray, weights: np.ndarray, y_bins: int | None = None) -> np.ndarray:
-    y_bins = Y_BINS if y_bins is None else y_bins
+def bins_of(numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:
     known = ~np.isnan(numbers) & (weights > 0)
     values, codes = np.unique(numbers[known], return_inverse=True)
     bins = np.arange(len(values))
-    if len(values) > y_bins:
+    if len(values) > Y_BINS:
         sizes = np.bincount(codes, weights[known]).astype(np.int64)
-        bins = (np.cumsum(sizes) - sizes) * y_bins // sizes.sum()
+        bins = (np.cumsum(sizes) - sizes) * Y_BINS // sizes.sum()
     result = np.zeros(len(numbers), np.int64)
     result[known] = bins[codes] + 1
     return result
@@ -403,16 +401,10 @@ def gain_of_column(
     *,
     numeric_target: bool,
     numeric_column: bool,
-    seed: int = 0,
 ) -> float:
     """Return what a column that was joined on keys says of a target beyond chance.
 
-    Parameters
-    ----------
-    keys : numpy.ndarray of int64 (n,)
-        A number for the key of each row: rows of one key have equal cells of the column.
-    seed : int
-        Of the shuffles, at least 0.
+    `keys` has a number for the key of each row: rows of one key have equal cells of the column.
     """
     n_rows = len(target)
     known = np.flatnonzero(
@@ -431,7 +423,7 @@ def gain_of_column(
     by_chance = []
     of_key = rows.column("column").take(pa.array(first))
     for number in range(N_SHUFFLES):
-        random = np.random.Generator(np.random.Philox(key=[seed, number]))
+        random = np.random.Generator(np.random.Philox(key=[0, number]))
         shuffled = of_key.take(pa.array(random.permutation(len(first))))
         cells = shuffled.take(pa.array(key_of_row))
         by_chance.append(measured(rows.set_column(1, "column", cells)))

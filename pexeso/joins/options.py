@@ -24,34 +24,9 @@ OTHERS = "*"
 
 @dataclass(frozen=True)
 class JoinOptions:
-    """How a table is joined with a found one.
+    """How a table is joined with a found one: the options of `pexeso.results.matches.Match.join`.
 
-    Attributes
-    ----------
-    values : {"nearest", "one-to-one", "all"}
-        Which of the lake values that match are joined: the nearest of each query value; each lake
-        value to one query value at most; or all. See `pexeso.joins.mapping`.
-    how : {"left", "inner"}
-        Keep rows without a match, or drop them.
-    aggregate : None, str or mapping
-        None: a row is repeated where several rows of the found table match. Otherwise each row
-        stays one: a way of `AGGREGATIONS` for all columns of the found table, or a mapping from
-        columns (name, or ``#position``) to ways, where ``"*"`` means all others (``"first"``).
-    suffix : str or None
-        What is put behind a name of the found table that is taken; None puts the table before it,
-        as ``table:column``.
-    provenance : sequence of str
-        Of ``table``, ``column``, ``value`` and ``distance``: the columns ``match_table`` and so on
-        that are added.
-    many_to_many : bool
-        Allow a join that makes far more rows than your table has; see `pexeso.joins.report`.
-
-    Examples
-    --------
-    >>> JoinOptions(values="best")
-    Traceback (most recent call last):
-        ...
-    pexeso.errors.InputError: values must be one of nearest, one-to-one, all. Got 'best' instead.
+    Columns that `aggregate` maps to ways of `AGGREGATIONS` are named as ``#position`` too.
     """
 
     values: str = "nearest"

@@ -235,12 +235,8 @@ def require_moderate_growth(
 ) -> None:
     """Raise InputError where a join would make far more rows than your table has.
 
-    Parameters
-    ----------
-    text : int64 (r,)
-        The position of that of each of your rows, -1 for none.
-    counts : int64 (t,)
-        Rows of the found table that each text is joined with.
+    `text` is the position of that of each of your rows, -1 for none, and `counts` the rows of the
+    found table that each text is joined with.
     """
     if not may_grow(options):
         return
@@ -259,8 +255,6 @@ def require_moderate_growth_on_spark(
 ) -> None:
     """Raise InputError as `require_moderate_growth` does.
 
-    Notes
-    -----
     Your table is counted by text only where a text is joined with more than `MAX_GROWTH` rows.
     """
     from pyspark.sql import functions as sql

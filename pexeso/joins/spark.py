@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 
 from pexeso.build.spark_tables import cell_text
 from pexeso.errors import InputError, TableReadError
-from pexeso.joins.mapping import JoinMapping
+from pexeso.joins.mapping import JoinMapping, places_in
 from pexeso.joins.matched_rows import (
     FoundRows,
     JoinedRows,
@@ -199,14 +199,10 @@ def join_frame(
     *,
     from_spark: bool,
 ) -> Joined:
-    """Join a Spark DataFrame with a found table.
+    """Join a Spark DataFrame with a found table: a DataFrame that is worked out when it is used.
 
-    Returns
-    -------
-    Joined
-        A DataFrame that is worked out when it is used; the report runs Spark jobs when it is asked
-        for, and holds at most one row for each link, and for each row and cell of the found table
-        that is in a conflict.
+    The report runs Spark jobs when it is asked for, and holds at most one row for each link, and
+    for each row and cell of the found table that is in a conflict.
     """
     from pyspark.sql import functions as sql
 
@@ -423,8 +419,7 @@ class _SparkTable:
         def work(group: pa.Table) -> pa.Table:
             # Sorted, so that nothing hangs on the order in which values come.
             cells = group.sort_by(_TEXT)[_TEXT].combine_chunks()
-            lake = pc.index_in(normaliser.normalise(cells), mapping.lake_keys, skip_nulls=True)
-            key = pc.fill_null(lake, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+            key = places_in(normaliser.normalise(cells), mapping.lake_keys)
             forms = normaliser.resolved(mapping.texts), normaliser.resolved(cells)
             joined = joined_rows(key, mapping, forms if tells_forms else None)
             text, row, _ = joined.written_out

@@ -87,16 +87,9 @@ def require_duckdb() -> None:
 class LakeTable:
     """A table of the lake as DuckDB has it.
 
-    Attributes
-    ----------
-    name : str
-        Of the table in the lake.
-    reader : str or None
-        What reads its file in DuckDB; None where its rows or columns would be others.
-    keys : tuple of str
-        The names there of the columns that are joined.
-    texts : list of tuple
-        For each row the cells of these columns as DuckDB writes them as text, in order.
+    `reader` reads its file there; None where its rows or columns would be others. `keys` are the
+    names there of the columns that are joined, `texts` their cells as DuckDB writes them, row by
+    row.
     """
 
     name: str

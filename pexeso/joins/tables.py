@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from pexeso.engine.lists import distinct_numbers
 from pexeso.errors import ColumnNotFoundError, InputError
-from pexeso.joins.mapping import JoinMapping, PairColumns, make_mapping
+from pexeso.joins.mapping import JoinMapping, PairColumns, make_mapping, places_in
 from pexeso.joins.matched_rows import FoundRows, expand, find_rows
 from pexeso.joins.options import PROVENANCE, JoinOptions, free_name
 from pexeso.joins.report import (
@@ -178,13 +178,7 @@ class Joined(Shown):
         return self._frame.to("arrow")
 
     def to_polars(self) -> pl.DataFrame:
-        """Return the joined table as a DataFrame of polars; one of Spark is collected.
-
-        Raises
-        ------
-        MissingPackageError
-            Polars is not installed.
-        """
+        """Return the joined table as a DataFrame of polars; one of Spark is collected."""
         return self._frame.to("polars")
 
     @cached_property
@@ -275,8 +269,7 @@ def position_of(names: Sequence[str], on: str | int | None) -> int:
 def _match_rows(texts: pa.StringArray, found_rows: FoundRows) -> tuple[np.ndarray, np.ndarray, int]:
     """Return the user's row and the found row of each joined row, and the matched row count."""
     options = found_rows.options
-    text = pc.fill_null(pc.index_in(texts, found_rows.mapping.texts, skip_nulls=True), -1)
-    text = text.to_numpy(zero_copy_only=False)
+    text = places_in(texts, found_rows.mapping.texts)
     counts = found_rows.counts()
     require_moderate_growth(found_rows.mapping.shown_texts, text, counts, found_rows.table, options)
     counts = np.append(counts, 0)

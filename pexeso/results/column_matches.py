@@ -215,19 +215,9 @@ def pair_would_match(
     theirs: Sequence[pa.Array],
     readings: Collection[str],
 ) -> tuple[WouldMatch, ...]:
-    """Return the readings that are off by which more keys of a table of the lake are yours.
+    """Return the readings that are off by which more keys of a table are yours, the best first.
 
-    Parameters
-    ----------
-    ours, theirs : sequence of pa.LargeStringArray
-        A column for each part of a key, as `pexeso.lake.tokens.key_texts` returns them.
-    readings
-        Those that are on.
-
-    Returns
-    -------
-    tuple of WouldMatch
-        The best first.
+    A side has a column for each part of a key, as `pexeso.lake.tokens.key_texts` returns them.
     """
     matched, total = _n_shared(ours, theirs)
     if matched == total:

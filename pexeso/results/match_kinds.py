@@ -56,19 +56,11 @@ CHUNK_SIZE = 1 << 16
 
 
 def kinds_of(values: pa.Array, others: pa.Array) -> np.ndarray:
-    """Return the kind of each pair of normalised values.
+    """Return the kind of each pair of normalised values, positions in `KINDS`: int8 (n,).
 
-    Parameters
-    ----------
-    values, others : pyarrow string arrays of length n, without nulls
-        Normalised; pair i is ``(values[i], others[i])``.
-
-    Returns
-    -------
-    numpy.ndarray of shape (n,), int8
-        Positions in `KINDS`; aliases are known from the texts of the tables alone
-        (`pexeso.semantic.pairs`), and count as exact here. Some 100,000 pairs of names take a tenth
-        of a second; next to the arrays, the texts of `CHUNK_SIZE` pairs are in memory.
+    Aliases are known from the texts of the tables alone (`pexeso.semantic.pairs`), and count as
+    exact here. Some 100,000 pairs of names take a tenth of a second; next to the arrays, the texts
+    of `CHUNK_SIZE` pairs are in memory.
     """
     kinds = np.zeros(len(values), dtype=np.int8)
     equal = pc.equal(values.cast(pa.large_string()), others.cast(pa.large_string()))
@@ -201,15 +193,7 @@ def axes_of(ax: Axes | None) -> Axes:
 def plot_curves(
     curves: Sequence[Curve], n_found: int, max_distance: float, counted: str, ax: Axes | None = None
 ) -> Axes:
-    """Draw joinability over distance, a line for each column.
-
-    Parameters
-    ----------
-    curves : sequence of (str, float64 (n,), float64 (n,))
-        The name of a column, distances ascending, and the joinability within each.
-    n_found : int
-        Columns found, of which these are the first.
-    """
+    """Draw joinability over distance, a line for each column, the first of `n_found`."""
     ax = axes_of(ax)
     colours, lines = list(COLOURS.values()), []
     for number, (_, distances, joinability) in enumerate(curves):

@@ -36,21 +36,10 @@ EXACT_KINDS = ("date", "number", "code")
 
 @dataclass(frozen=True)
 class QueryColumn:
-    """A column to search with.
+    """A column to search with: its cells, null where empty, and where it came from.
 
-    Attributes
-    ----------
-    values : pyarrow.StringArray
-        One entry a row, null where the cell is empty.
-    file : str or None
-        Where it came from.
-    column : str or None
-        Its name, or ``#position``.
-    reading : ReadingOptions
-        How its file is read.
-    counts : int64 array or None
-        How many rows have each entry, where that is not one: a column of Spark is collected
-        as its distinct values.
+    `counts` is how many rows have each entry, where that is not one: a column of Spark is collected
+    as its distinct values.
     """
 
     values: pa.StringArray

@@ -42,7 +42,6 @@ class Pair:
     def measures(self) -> dict[str, Callable[[SampledPair], Estimate]]:
         numeric = {*self.numeric, *self.numbers}
         measures = {
-            "JI": lambda pair: pair.informativeness(),
             "CORR": lambda pair: pair.correlation(self.x, self.y, numeric=self.numeric),
             "Q": lambda pair: pair.quality(self.dependencies),
         }

@@ -13,11 +13,12 @@ import pyarrow as pa
 
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import AcquisitionRequest, Join, JoinTree, PlanMeasures
-from pexeso.acquisition.quality import Dependency, quality
+from pexeso.acquisition.quality import Dependency
 from pexeso.acquisition.tables import MarketTable
 from pexeso.joins.measures import correlation
 from pexeso.lake.tokens import tokens_of
 from tests.acquisition import oracle
+from tests.acquisition.oracle import quality
 
 
 def all_plans(graph: JoinGraph, request: AcquisitionRequest) -> list[JoinTree]:

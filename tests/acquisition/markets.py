@@ -7,7 +7,8 @@ from benchmarks.dance_published.natural import natural_graph
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import AcquisitionRequest, Terminal
 from pexeso.acquisition.quality import Dependency
-from pexeso.acquisition.tables import CodedColumns, MarketTable
+from pexeso.acquisition.tables import CodedColumns
+from tests.acquisition.oracle import market_table
 
 
 @st.composite
@@ -22,7 +23,7 @@ def markets(draw, max_tables: int = 4) -> JoinGraph:
         rules = [Dependency((name,), f"own{i}") for name in keys if draw(st.booleans())]
         numeric = [f"own{i}"] if draw(st.booleans()) else []
         tables.append(
-            MarketTable.of(
+            market_table(
                 f"t{i}", rows, owned=draw(st.booleans()), numeric=numeric, dependencies=rules
             )
         )

@@ -6,8 +6,9 @@ from benchmarks.dance_published.natural import natural_graph
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import AcquisitionRequest, Terminal
 from pexeso.acquisition.quality import Dependency
-from pexeso.acquisition.tables import CodedColumns, MarketTable
+from pexeso.acquisition.tables import CodedColumns
 from tests.acquisition.motivating_tables import TABLES
+from tests.acquisition.oracle import market_table
 
 RULES = [Dependency(("Gender",), "Disease"), Dependency(("Race",), "Disease")]
 """Dependencies of D3 that plans on D3 and D4 are measured by."""
@@ -19,7 +20,7 @@ def graph_of(
     dependencies: Mapping[str, Sequence[Dependency]] | None = None,
 ) -> JoinGraph:
     tables = [
-        MarketTable.of(
+        market_table(
             name,
             TABLES[name],
             owned=name in owned,

@@ -7,7 +7,9 @@ from itertools import pairwise
 import numpy as np
 
 from pexeso.acquisition.graph import join_informativeness
+from pexeso.acquisition.plans import PlanMeasures
 from pexeso.acquisition.quality import QualityOfCounts
+from pexeso.acquisition.tables import EntropyPrices, MarketTable, free
 from pexeso.joins.measures import correlation, key_codes
 
 
@@ -54,6 +56,25 @@ def total_correlation(table, names, **options):
     return math.fsum(
         correlation(table, [names[at]], names[:at], **options) for at in range(1, len(names))
     )
+
+
+def quality(table, dependencies, counts=None):
+    return QualityOfCounts(table, dependencies)(counts)
+
+
+def measures_of(evaluator, tree):
+    bounds = evaluator.bounds(tree)
+    correlation = evaluator.correlation(tree) if bounds.n_rows else 0.0
+    return PlanMeasures(
+        bounds.price, bounds.informativeness, bounds.quality, correlation, bounds.n_rows
+    )
+
+
+def market_table(name, rows, *, price=None, owned=False, numeric=(), dependencies=()):
+    if price is None:
+        price = free if owned else EntropyPrices(rows.select)
+    facts = name, tuple(rows.column_names), rows.num_rows, rows.select
+    return MarketTable(*facts, price, owned, frozenset(numeric), tuple(dependencies))
 
 
 def correct_rows(table, dependency):

@@ -8,6 +8,7 @@ from pexeso.acquisition.graph import JoinGraph, edges_of
 from pexeso.acquisition.plans import AcquisitionRequest, Terminal
 from pexeso.acquisition.quality import Dependency
 from pexeso.acquisition.tables import CodedColumns, MarketTable
+from tests.acquisition.oracle import market_table
 
 
 def random_market(
@@ -80,6 +81,4 @@ def _table(draw: np.random.Generator, number: int, n_rows: int, owned: bool = Fa
         *([Dependency((names[1],), names[0])] if len(names) > 2 else []),
     ]
     numeric = [name for name in names if name.startswith("own") and draw.random() < 0.5]
-    return MarketTable.of(
-        f"t{number}", rows, owned=owned, numeric=numeric, dependencies=dependencies
-    )
+    return market_table(f"t{number}", rows, owned=owned, numeric=numeric, dependencies=dependencies)

@@ -8,27 +8,20 @@ in a key join nothing: they are in no sample.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from pexeso.acquisition.graph import join_informativeness
 from pexeso.acquisition.intervals import (
-    N_GROUPS,
     Estimate,
     correlation_estimate,
-    jackknife,
-    key_groups,
     quality_estimate,
-    support_of_keys,
-    with_rare_keys,
 )
 from pexeso.acquisition.key_hashes import KeyTest, hash_positions, with_key_tokens
 from pexeso.acquisition.quality import Dependency
-from pexeso.joins.measures import exact_sum, information, join_counts, log2, row_weights
+from pexeso.joins.measures import exact_sum, join_counts
 
 
 @dataclass(frozen=True)
@@ -80,80 +73,23 @@ def key_summary(
     return KeySummary(len(distinct), len(known), n_null, distinct[listed], counts[listed], max_rest)
 
 
-def unsampled_squares(
-    left: KeySummary, right: KeySummary, rate: float, *, outer: bool = False
-) -> float:
+def unsampled_squares(left: KeySummary, right: KeySummary, rate: float) -> float:
     """Return a bound on the squares of the rows of heavy keys that samples of two tables lack."""
     heavy = np.union1d(left.positions, right.positions)
     heavy = heavy[heavy > rate]
-    listed, max_rows = zip(*(_most_rows(summary, heavy) for summary in (left, right)), strict=True)
-    rows = max_rows[0] * max_rows[1]
-    if outer:
-        rows = np.maximum.reduce([rows, listed[0], listed[1]])
+    rows = _most_rows(left, heavy) * _most_rows(right, heavy)
     return exact_sum(rows * rows)
 
 
-def _most_rows(summary: KeySummary, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the listed rows of keys, 0 where they are not, and the most that they can have."""
+def _most_rows(summary: KeySummary, positions: np.ndarray) -> np.ndarray:
+    """Return the most rows that keys can have, those of the listed ones."""
     at = np.searchsorted(summary.positions, positions)
     if not len(summary.positions):
-        return np.zeros(len(at)), np.full(len(at), float(summary.most_unlisted))
+        return np.full(len(at), float(summary.most_unlisted))
     at = np.minimum(at, len(summary.positions) - 1)
     is_listed = summary.positions[at] == positions
     counts = summary.counts[at].astype(np.float64)
-    return np.where(is_listed, counts, 0.0), np.where(is_listed, counts, summary.most_unlisted)
-
-
-_MATCHED, _LEFT, _RIGHT = range(3)
-
-
-def informativeness_estimate(
-    left_counts: np.ndarray,
-    right_counts: np.ndarray,
-    positions: np.ndarray,
-    rate: float,
-    *,
-    summaries: tuple[KeySummary, KeySummary] | None = None,
-) -> Estimate:
-    """Return the join informativeness of two tables with its interval, from rows of keys."""
-    n = len(positions)
-    left, right = row_weights(n, left_counts), row_weights(n, right_counts)
-    counts = np.where((left > 0) & (right > 0), left.astype(np.float64) * right, left + right)
-    sides = np.where(left > 0, np.where(right > 0, _MATCHED, _LEFT), _RIGHT)
-
-    def statistic(mask: np.ndarray) -> float:
-        return _of_totals(counts[mask], sides[mask], rate)
-
-    every, groups = counts > 0, key_groups(positions)
-    without = np.array([statistic(every & (groups != g)) for g in range(N_GROUPS)])
-    unsampled = unsampled_squares(*summaries, rate, outer=True) if summaries else None
-    support = support_of_keys(counts, rate, unsampled_squares=unsampled)
-    estimate = jackknife(
-        statistic(every),
-        [without],
-        [rate],
-        bounds=(0.0, 1.0),
-        supports=[support],
-        plug_in=join_informativeness(left, right),
-        scaled=True,
-    )
-    dangling = sides != _MATCHED
-    return with_rare_keys(
-        estimate, np.where(dangling, counts, 0), np.where(dangling, 0, counts), support, rate
-    )
-
-
-def _of_totals(counts: np.ndarray, sides: np.ndarray, rate: float) -> float:
-    """Return informativeness by totals divided by the rate, NaN without a pair."""
-    if not len(counts):
-        return math.nan
-    short = float(log2(1 / rate))
-    whole = information(counts) + short * exact_sum(counts)
-    if whole == 0:
-        return 0.0 if sides[0] == _MATCHED else 1.0
-    dangling = [counts[sides == side] for side in (_LEFT, _RIGHT)]
-    left = [information(side) + short * exact_sum(side) for side in dangling]
-    return min(sum(left) / whole, 1.0)
+    return np.where(is_listed, counts, summary.most_unlisted)
 
 
 class SampledPair:
@@ -172,18 +108,6 @@ class SampledPair:
         self._test, self._seed, self._summaries = KeyTest(tuple(names), rate), seed, summaries
         names = self._test.names
         self._left, self._right = with_key_tokens(left, names), with_key_tokens(right, names)
-
-    def informativeness(self) -> Estimate:
-        """Return the join informativeness JI(D1, D2)."""
-        sides = [
-            hash_positions(table, self._test.names, seed=self._seed)
-            for table in (self._left, self._right)
-        ]
-        sides = [positions[~np.isnan(positions)] for positions in sides]
-        keys, inverse = np.unique(np.concatenate(sides), return_inverse=True)
-        parts = inverse[: len(sides[0])], inverse[len(sides[0]) :]
-        counts = [np.bincount(part, minlength=len(keys)) for part in parts]
-        return informativeness_estimate(*counts, keys, self._test.rate, summaries=self._summaries)
 
     def correlation(
         self,

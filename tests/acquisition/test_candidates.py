@@ -12,7 +12,8 @@ from pexeso.acquisition.evaluation import Evaluator
 from pexeso.acquisition.exact import Limits
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import Terminal
-from pexeso.acquisition.tables import CodedColumns, MarketTable
+from pexeso.acquisition.tables import CodedColumns
+from tests.acquisition.oracle import market_table, measures_of
 from tests.acquisition.random_markets import random_market
 
 N_PLACES, N_STATES = 200, 20
@@ -26,13 +27,13 @@ def market(numeric: bool = False):
     sick = np.where(draw.random(2000) < 0.9, smog[state[place]], draw.integers(0, 2, 2000))
     amount = sick * 100 + draw.integers(0, 10, 2000)
     tables = [
-        MarketTable.of(
+        market_table(
             "people",
             pa.table({"place": place, "sick": amount if numeric else sick}),
             owned=True,
             numeric=["sick"] if numeric else [],
         ),
-        MarketTable.of(
+        market_table(
             "places",
             pa.table(
                 {
@@ -43,10 +44,10 @@ def market(numeric: bool = False):
                 }
             ),
         ),
-        MarketTable.of("states", pa.table({"state": np.arange(N_STATES), "smog": smog})),
-        MarketTable.of("moons", pa.table({"moon": ["new", "full"]})),
+        market_table("states", pa.table({"state": np.arange(N_STATES), "smog": smog})),
+        market_table("moons", pa.table({"moon": ["new", "full"]})),
         # Several rows of a key: rows would multiply.
-        MarketTable.of("visits", pa.table({"place": place[:600], "visitor": sick[:600]})),
+        market_table("visits", pa.table({"place": place[:600], "visitor": sick[:600]})),
     ]
     coded = CodedColumns()
     return natural_graph(tables, coded), coded
@@ -116,7 +117,7 @@ def test_measures_are_those_of_the_evaluator_and_of_any_blocks(natural, max_entr
         have = [Terminal(name, (start,)) for name in graph.tables[start].columns[:2]]
         bounds = {"max_fan_out": math.inf, "max_tables": 3}
         for plan in rank_candidates(graph, have, bounds).plans:
-            expected = Evaluator(graph).measures(plan.tree)
+            expected = measures_of(Evaluator(graph), plan.tree)
             assert plan.measures.correlation == pytest.approx(expected.correlation, abs=1e-12)
             assert replace(plan.measures, correlation=0) == replace(expected, correlation=0)
             n_plans += 1

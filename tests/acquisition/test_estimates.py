@@ -12,10 +12,11 @@ from pexeso.acquisition.intervals import (
     correlation_estimate,
     quality_estimate,
 )
-from pexeso.acquisition.key_hashes import KeyTest, hash_positions
-from pexeso.acquisition.quality import Dependency, quality
+from pexeso.acquisition.key_hashes import KeyTest
+from pexeso.acquisition.quality import Dependency
 from pexeso.joins.measures import correlation
-from tests.acquisition.sampled_pairs import correlated_sample, informativeness_estimate
+from tests.acquisition.oracle import quality
+from tests.acquisition.sampled_pairs import correlated_sample
 
 SIDES = np.repeat([1, 1, 0], [2000, 1000, 500]), np.repeat([1, 0, 1], [2000, 1000, 500])
 N_DRAWS = 200
@@ -84,9 +85,6 @@ def test_at_the_rate_one_all_estimates_are_the_exact_values():
     result = correlation_estimate(table, counts, edges, ["number", "x"], ["y"], **options)
     expected = correlation(table, ["number", "x"], ["y"], counts=counts, **options)
     assert result.low == result.high == pytest.approx(expected, rel=1e-12)
-    left, right = np.random.default_rng(4).integers(0, 3, (2, 50))
-    result = informativeness_estimate(left, right, np.arange(50) / 50, 1.0)
-    assert result.value == result.low == result.high == join_informativeness(left, right)
 
 
 def test_rows_with_counts_and_their_order_change_nothing():
@@ -159,10 +157,6 @@ def test_no_wrong_row_in_the_sample_does_not_mean_that_there_is_none():
         n_missed += estimate.value == 1
         assert estimate.low <= exact < 1
         assert estimate.low > 0.95
-        left = np.array([1] * rows.num_rows)
-        positions = hash_positions(rows, ["k"], seed=seed)
-        estimate = informativeness_estimate(left, left, positions, 0.1)
-        assert estimate.low == 0 < estimate.high < 0.05
     assert n_missed > 10
 
 
@@ -186,6 +180,3 @@ def test_no_row_in_the_sample():
     assert (result.value, result.low, result.high, result.reliable) == (0.0, 0.0, 1.0, False)
     result = correlation_estimate(table, None, edges, ["x"], ["y"])
     assert (result.value, result.high, result.reason) == (0.0, math.inf, "no row in the sample")
-    result = informativeness_estimate(np.zeros(0, int), np.zeros(0, int), np.zeros(0), 0.5)
-    assert math.isnan(result.value)
-    assert (result.low, result.high, result.reliable) == (0.0, 1.0, False)

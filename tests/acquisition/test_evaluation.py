@@ -6,23 +6,27 @@ from dataclasses import replace
 import pytest
 from long_runs import long_but
 
+from pexeso.acquisition import row_counts
 from pexeso.acquisition.evaluation import Evaluator, OutOfTime
 from pexeso.acquisition.plans import TreeSearch
 from tests.acquisition.exhaustive import all_plans, measured
+from tests.acquisition.oracle import measures_of
 from tests.acquisition.random_markets import random_market
 
 
 @pytest.mark.parametrize("natural", [True, False])
 @pytest.mark.parametrize("seed", long_but(range(60, 67), range(60, 80)))
-def test_measures_are_those_of_the_rows(seed, natural):
+def test_measures_are_those_of_the_rows(seed, natural, monkeypatch):
     graph, request = random_market(seed, natural=natural)
     evaluator = Evaluator(graph)
-    in_blocks = Evaluator(graph, max_entries=2)
     for tree in all_plans(graph, request):
         expected = measured(graph, request, tree)
-        measures = evaluator.measures(tree)
+        measures = measures_of(evaluator, tree)
         assert measures.n_rows == expected.n_rows
-        for actual in (measures, in_blocks.measures(tree)):
+        with monkeypatch.context() as patch:
+            patch.setattr(row_counts, "MAX_ENTRIES", 2)
+            in_blocks = measures_of(Evaluator(graph), tree)
+        for actual in (measures, in_blocks):
             assert (actual.price, actual.informativeness, actual.quality, actual.correlation) == (
                 pytest.approx(
                     (

@@ -10,8 +10,9 @@ from benchmarks.dance_published.natural import natural_graph
 from pexeso.acquisition.exact import Limits, _Front, find_plans
 from pexeso.acquisition.plans import AcquisitionRequest, Terminal
 from pexeso.acquisition.quality import Dependency
-from pexeso.acquisition.tables import CodedColumns, ListedPrices, MarketTable
+from pexeso.acquisition.tables import CodedColumns, ListedPrices
 from tests.acquisition.exhaustive import plans_within
+from tests.acquisition.oracle import market_table
 from tests.acquisition.random_markets import random_market
 
 
@@ -56,20 +57,20 @@ def test_the_front_is_that_of_all_plans(seed, natural):
 @pytest.fixture
 def market():
     tables = [
-        MarketTable.of("mine", pa.table({"zip": [1, 2, 3], "age": [30, 40, 50]}), owned=True),
-        MarketTable.of(
+        market_table("mine", pa.table({"zip": [1, 2, 3], "age": [30, 40, 50]}), owned=True),
+        market_table(
             "towns",
             pa.table({"zip": [1, 2, 2, 8, 9], "state": ["NJ", "NY", "MA", "NJ", "NJ"]}),
             price=ListedPrices("towns", {"zip": 1, "state": 2}),
             dependencies=[Dependency(("zip",), "state")],
         ),
-        MarketTable.of(
+        market_table(
             "states",
             pa.table({"state": ["NJ", "NY", "MA"], "smog": ["low", "high", "low"]}),
             price=ListedPrices("states", {"state": 3, "smog": 4}),
         ),
-        MarketTable.of("moons", pa.table({"moon": ["new"]})),
-        MarketTable.of("islands", pa.table({"state": ["HI"], "beach": ["long"]})),
+        market_table("moons", pa.table({"moon": ["new"]})),
+        market_table("islands", pa.table({"state": ["HI"], "beach": ["long"]})),
     ]
     coded = CodedColumns()
     return natural_graph(tables, coded), coded

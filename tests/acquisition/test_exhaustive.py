@@ -5,9 +5,10 @@ import pytest
 
 from benchmarks.dance_published.natural import natural_graph
 from pexeso.acquisition.plans import AcquisitionRequest, Terminal
-from pexeso.acquisition.tables import CodedColumns, MarketTable
+from pexeso.acquisition.tables import CodedColumns
 from tests.acquisition.exhaustive import all_plans, is_tree, measured, plans_within, trees
 from tests.acquisition.motivating_graphs import RULES, age_and_disease, graph_of
+from tests.acquisition.oracle import market_table
 
 
 def test_the_three_plans_of_two_tables():
@@ -95,8 +96,8 @@ def test_ends_of_a_tree_are_terminals_and_bounds_are_kept():
 
 
 def test_keys_compare_by_tokens_and_missing_ones_match_nothing():
-    one = MarketTable.of("one", pa.table({"k": ["1", "2", None, "-"], "a": ["p", "q", "r", "s"]}))
-    other = MarketTable.of("other", pa.table({"k": [1.0, 1.0, None, 3.0], "b": [5, 6, 7, 8]}))
+    one = market_table("one", pa.table({"k": ["1", "2", None, "-"], "a": ["p", "q", "r", "s"]}))
+    other = market_table("other", pa.table({"k": [1.0, 1.0, None, 3.0], "b": [5, 6, 7, 8]}))
     graph = natural_graph([one, other], CodedColumns())
     request = AcquisitionRequest((Terminal.of(graph, "a"),), (Terminal.of(graph, "b"),))
     (tree,) = all_plans(graph, request)
@@ -105,8 +106,8 @@ def test_keys_compare_by_tokens_and_missing_ones_match_nothing():
 
 
 def test_nothing_joined_is_worth_nothing():
-    one = MarketTable.of("one", pa.table({"k": ["1"], "a": ["p"]}))
-    other = MarketTable.of("other", pa.table({"k": ["2"], "b": ["q"]}))
+    one = market_table("one", pa.table({"k": ["1"], "a": ["p"]}))
+    other = market_table("other", pa.table({"k": ["2"], "b": ["q"]}))
     graph = natural_graph([one, other], CodedColumns())
     request = AcquisitionRequest((Terminal.of(graph, "a"),), (Terminal.of(graph, "b"),))
     (tree,) = all_plans(graph, request)

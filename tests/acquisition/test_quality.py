@@ -13,14 +13,13 @@ from pexeso.acquisition.quality import (
     LazyDependencies,
     approximate_dependencies,
     discovered,
-    quality,
     sampled,
     text_ranks,
 )
 from pexeso.errors import ColumnNotFoundError
 from pexeso.joins.measures import column_of
 from tests.acquisition.motivating_tables import TABLES, joined
-from tests.acquisition.oracle import correct_rows
+from tests.acquisition.oracle import correct_rows, quality
 
 
 def on(left, right):

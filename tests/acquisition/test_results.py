@@ -11,13 +11,14 @@ from benchmarks.dance_published.natural import natural_graph
 from pexeso.acquisition.plans import FoundPlan, FoundPlans, Join, JoinTree, PlanMeasures
 from pexeso.acquisition.results import FEW_ROWS, AcquisitionPlan, AcquisitionResult, PlanJoin
 from pexeso.acquisition.searches import Market
-from pexeso.acquisition.tables import CodedColumns, MarketTable
+from pexeso.acquisition.tables import CodedColumns
 from tests.acquisition.motivating_tables import TABLES
+from tests.acquisition.oracle import market_table
 
 CODED = CodedColumns()
-OWN = MarketTable.of("DS", TABLES["DS"], owned=True)
+OWN = market_table("DS", TABLES["DS"], owned=True)
 GRAPH = natural_graph(
-    [OWN, *(MarketTable.of(name, TABLES[name]) for name in ("D1", "D2", "D3", "D4"))], CODED
+    [OWN, *(market_table(name, TABLES[name]) for name in ("D1", "D2", "D3", "D4"))], CODED
 )
 
 
@@ -126,8 +127,8 @@ def test_warnings_of_keys_that_multiply_and_few_rows():
 
 def test_warnings_of_columns_that_tell_nothing_or_everything():
     tables = [
-        MarketTable.of("own", pa.table({"k": ["a", "b"], "x": ["1", "2"]}), owned=True),
-        MarketTable.of("t", pa.table({"k": ["a", "b"], "one": ["z", "z"], "id": ["7", "8"]})),
+        market_table("own", pa.table({"k": ["a", "b"], "x": ["1", "2"]}), owned=True),
+        market_table("t", pa.table({"k": ["a", "b"], "one": ["z", "z"], "id": ["7", "8"]})),
     ]
     graph = natural_graph(tables, coded := CodedColumns())
     edge = graph.edge("own", "t")
@@ -254,8 +255,8 @@ def test_plans_are_a_sequence_and_told_as_tables():
 
 
 def test_numbers_to_be_explained_change_the_unit():
-    own = MarketTable.of("own", pa.table({"k": ["a"], "x": [1.5]}), owned=True, numeric=["x"])
-    other = MarketTable.of("t", pa.table({"k": ["a"], "y": ["b"]}))
+    own = market_table("own", pa.table({"k": ["a"], "x": [1.5]}), owned=True, numeric=["x"])
+    other = market_table("t", pa.table({"k": ["a"], "y": ["b"]}))
     graph = natural_graph([own, other], coded := CodedColumns())
     tree = JoinTree.of(
         [Join("own", "t", graph.edge("own", "t").join_sets[0])], [("own", "x")], [("t", "y")]

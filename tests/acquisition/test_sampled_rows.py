@@ -13,7 +13,8 @@ from pexeso.acquisition.graph import JoinGraph, edges_of
 from pexeso.acquisition.plans import AcquisitionRequest, Join, JoinTree, Terminal
 from pexeso.acquisition.samples import SampledPlans
 from pexeso.acquisition.searches import Market
-from pexeso.acquisition.tables import CodedColumns, MarketTable
+from pexeso.acquisition.tables import CodedColumns
+from tests.acquisition.oracle import market_table, measures_of
 
 N = 4000
 
@@ -24,8 +25,8 @@ def market():
     mine = pa.table({"id": np.repeat(np.arange(N), 2), "x": np.repeat(kinds, 2)})
     other = pa.table({"key": [f"{at}.0" for at in range(N)] + [None], "y": [*kinds % 2, 1]})
     tables = {
-        "mine": MarketTable.of("mine", mine, owned=True),
-        "other": MarketTable.of("other", other),
+        "mine": market_table("mine", mine, owned=True),
+        "other": market_table("other", other),
     }
     coded = CodedColumns()
     edges = edges_of(tables, {("mine", "other"): [("id", "key")]}, coded)
@@ -61,7 +62,7 @@ def test_plans_are_measured_on_the_rows_of_the_sample():
         (Terminal.of(graph, "x", "mine"),), (Terminal.of(graph, "y", "other"),)
     )
     tree = tree_of(graph)
-    expected = Evaluator(graph, coded, rows_of=sampled.rows_of).measures(tree)
+    expected = measures_of(Evaluator(graph, coded, rows_of=sampled.rows_of), tree)
     assert expected.n_rows == 2 * sampled.rows_of(tree, "other").sum()
     samples = Market(graph, coded, sampled)
     [plan] = samples.plans(request, math.inf).plans
@@ -89,8 +90,8 @@ def test_a_sample_without_rows_has_no_plan():
 
 def test_few_keys_are_not_sampled():
     tables = [
-        MarketTable.of("a", pa.table({"k": ["x", "y"], "v": [1, 2]})),
-        MarketTable.of("b", pa.table({"k": ["x", "y"], "w": [1, 2]})),
+        market_table("a", pa.table({"k": ["x", "y"], "v": [1, 2]})),
+        market_table("b", pa.table({"k": ["x", "y"], "w": [1, 2]})),
     ]
     graph = natural_graph(tables, CodedColumns())
     edge = graph.edge("a", "b")

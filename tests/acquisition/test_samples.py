@@ -9,7 +9,8 @@ from pexeso.acquisition.graph import JoinGraph, edges_of
 from pexeso.acquisition.plans import AcquisitionRequest, Terminal
 from pexeso.acquisition.quality import Dependency
 from pexeso.acquisition.samples import SampledPlans, with_intervals
-from pexeso.acquisition.tables import CodedColumns, MarketTable
+from pexeso.acquisition.tables import CodedColumns
+from tests.acquisition.oracle import market_table, measures_of
 
 
 def market(natural: bool, n_keys: int = 4000, skewed: bool = False):
@@ -21,10 +22,10 @@ def market(natural: bool, n_keys: int = 4000, skewed: bool = False):
     )
     group = np.arange(n_keys) % 3
     kind = np.where(draw.random(len(key)) < 0.7, group[key], draw.integers(0, 3, len(key)))
-    people = MarketTable.of("people", pa.table({"zip": key, "kind": kind}), owned=True)
+    people = market_table("people", pa.table({"zip": key, "kind": kind}), owned=True)
     dirty = np.where(draw.random(n_keys) < 0.2, 9, group)
     name = "zip" if natural else "code"
-    places = MarketTable.of(
+    places = market_table(
         "places",
         pa.table({name: np.arange(n_keys), "group": dirty, "area": group}),
         dependencies=[Dependency(("area",), "group")],
@@ -50,7 +51,7 @@ def test_intervals_hold_the_measures_of_whole_tables(natural, skewed):
         samples = SampledPlans(graph, 0.25, seed)
         estimates = samples.estimates(plan.tree)
         evaluator = Evaluator(graph, coded, rows_of=samples.rows_of)
-        measured = evaluator.measures(plan.tree)
+        measured = measures_of(evaluator, plan.tree)
         assert estimates.correlation.plug_in == pytest.approx(measured.correlation, abs=1e-9)
         assert estimates.quality.plug_in == pytest.approx(measured.quality, abs=1e-9)
         assert estimates.n_rows == measured.n_rows

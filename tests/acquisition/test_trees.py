@@ -4,18 +4,19 @@ import pytest
 from benchmarks.dance_published.natural import natural_graph
 from benchmarks.dance_published.walk import closed_tree
 from pexeso.acquisition.plans import AcquisitionRequest, Join, JoinTree, Terminal
-from pexeso.acquisition.tables import CodedColumns, MarketTable
+from pexeso.acquisition.tables import CodedColumns
 from pexeso.errors import ColumnNotFoundError, InputError
 from tests.acquisition.exhaustive import all_plans, is_closed
+from tests.acquisition.oracle import market_table
 from tests.acquisition.random_markets import random_market
 
 
 @pytest.fixture
 def graph():
     tables = [
-        MarketTable.of("a", pa.table({"x": [1, 2], "y": [1, 2]})),
-        MarketTable.of("b", pa.table({"x": [1, 2], "y": [1, 2], "z": [3, 4]})),
-        MarketTable.of("c", pa.table({"x": [1, 2], "z": [3, 4]}), owned=True),
+        market_table("a", pa.table({"x": [1, 2], "y": [1, 2]})),
+        market_table("b", pa.table({"x": [1, 2], "y": [1, 2], "z": [3, 4]})),
+        market_table("c", pa.table({"x": [1, 2], "z": [3, 4]}), owned=True),
     ]
     return natural_graph(tables, CodedColumns())
 

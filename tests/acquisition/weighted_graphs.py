@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from pexeso.acquisition.graph import JoinEdge, JoinGraph, JoinSet
-from pexeso.acquisition.tables import MarketTable
+from tests.acquisition.oracle import market_table
 
 
 def join_set(columns: str, weight: float) -> JoinSet:
@@ -19,7 +19,7 @@ def weighted_graph(
     """Return tables that join by a column `k` with given weights."""
     names = sorted({name for pair in weights for name in pair} | set(columns or {}))
     tables = [
-        MarketTable.of(
+        market_table(
             name, pa.table({label: [1, 2] for label in ["k", name, *(columns or {}).get(name, "")]})
         )
         for name in names

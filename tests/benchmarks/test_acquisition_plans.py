@@ -26,6 +26,7 @@ from benchmarks.acquisition.plan_tables import direct_table, searches_table, thi
 from benchmarks.cli import main
 from pexeso.acquisition.evaluation import Evaluator
 from pexeso.acquisition.plans import TreeSearch
+from tests.acquisition.oracle import measures_of
 
 
 def made_market(n_rows=3000):
@@ -85,7 +86,7 @@ def test_all_searches_find_the_best_of_plans_measured_one_by_one(setting, result
     for query in setting.market.about.queries:
         request = setting.request(query)
         evaluator = Evaluator(setting.graph, setting.coded)
-        measured = [evaluator.measures(tree) for tree in TreeSearch(setting.graph, request)]
+        measured = [measures_of(evaluator, tree) for tree in TreeSearch(setting.graph, request)]
         best = max(measures.correlation for measures in measured if measures.n_rows)
         outcome = result["queries"][query.name]
         assert outcome["exact"]["plan"]["correlation"] == pytest.approx(best, abs=1e-12)
@@ -154,7 +155,7 @@ def test_resampled_joins_come_to_the_whole_one(market, setting, result, monkeypa
     assert [row["rho"] for row in outcome["kept"]] == [0.5, 1.0]
     assert outcome["kept"][0]["difference"] > 0
     assert outcome["kept"][1]["difference"] == 0
-    whole = evaluator.measures(largest).correlation
+    whole = measures_of(evaluator, largest).correlation
     assert outcome["kept"][1]["correlation"] == pytest.approx(whole, abs=1e-9)
     assert result["queries"]["short"]["resampling"] is None
     monkeypatch.setattr(resampling, "MOST_ROWS", 10)

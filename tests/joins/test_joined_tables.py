@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from joined_by_loops import join_by_loops
 from long_runs import examples
+from pair_columns import pair_columns
 
 from pexeso.errors import ColumnNotFoundError, InputError
 from pexeso.joins.mapping import make_mapping
@@ -61,7 +62,11 @@ def mapping_of(texts, links, values):
     ]
     places = np.array([distinct.index(normalised(text)) for text in texts], dtype=np.int64)
     return make_mapping(
-        pa.array(texts, pa.string()), places, pa.array(distinct, pa.string()), pairs, values
+        pa.array(texts, pa.string()),
+        places,
+        pa.array(distinct, pa.string()),
+        pair_columns(pairs),
+        values,
     )
 
 

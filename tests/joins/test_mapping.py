@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pair_columns import pair_columns
 
 from pexeso.joins.mapping import make_mapping
 from pexeso.results.matches import Pair
@@ -28,7 +29,11 @@ def mapping_of(links, values="nearest", texts=None):
         np.array([place for _, place in of_text], dtype=np.int64),
     )
     return make_mapping(
-        pa.array(names, pa.string()), places, pa.array(known, pa.string()), pairs, values
+        pa.array(names, pa.string()),
+        places,
+        pa.array(known, pa.string()),
+        pair_columns(pairs),
+        values,
     )
 
 
@@ -109,7 +114,9 @@ def test_texts_of_one_value_are_one_value():
 
 @pytest.mark.parametrize("values", ["nearest", "one-to-one", "all"])
 def test_a_query_without_a_match_gives_an_empty_mapping(values):
-    mapping = make_mapping(pa.array(["A"]), np.array([0]), pa.array(["a"]), [], values)
+    mapping = make_mapping(
+        pa.array(["A"]), np.array([0]), pa.array(["a"]), pair_columns([]), values
+    )
     assert (len(mapping.lake_keys), mapping.chosen.tolist(), mapping.nearest.tolist()) == (
         0,
         [],
@@ -119,7 +126,7 @@ def test_a_query_without_a_match_gives_an_empty_mapping(values):
         pa.array([], pa.string()),
         np.array([], dtype=np.int64),
         pa.array([], pa.string()),
-        [],
+        pair_columns([]),
         values,
     )
     assert len(empty.query_names) == 0

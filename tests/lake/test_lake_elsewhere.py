@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.fs
 import pytest
+from pair_columns import pair_columns
 
 from pexeso.errors import InputError, LakeError, OutputError, PlaceError, TableReadError
 from pexeso.joins.mapping import make_mapping
@@ -332,7 +333,9 @@ def test_a_join_with_a_table_elsewhere_is_the_join_with_the_same_table_here(lake
     mine = pd.DataFrame({"town": ["oslo", "Rome", "Paris"]})
     pairs = [Pair("oslo", "Oslo", 0.0, "oslo", "exact"), Pair("Rome", "Rome", 0.0, "rome", "exact")]
     texts, options = pa.array(["oslo", "Rome", "Paris"]), JoinOptions()
-    mapping = make_mapping(texts, np.arange(3), pa.array(["oslo", "rome", "paris"]), pairs)
+    mapping = make_mapping(
+        texts, np.arange(3), pa.array(["oslo", "rome", "paris"]), pair_columns(pairs)
+    )
     joined = []
     for where in (lake, small_lake):
         rows = read_rows(where, "cities.csv")

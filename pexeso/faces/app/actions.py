@@ -21,6 +21,7 @@ from pexeso.errors import InputError, PexesoError
 from pexeso.faces.app.graph import graph_file, match_path
 from pexeso.faces.app.judge import verdicts
 from pexeso.faces.app.page import (
+    OF_DISTANCE,
     ON,
     Control,
     Form,
@@ -47,7 +48,6 @@ from pexeso.lake.judgements import FIELDS
 from pexeso.results.matches import Match
 
 SQL = ".sql"
-OF_DISTANCE = ("max_distance", "joinability_of")
 OF_JOIN = ("how", "suffix", "many_to_many")
 OF_RULE = "many_to_one"
 COMMAND = (

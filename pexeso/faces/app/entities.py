@@ -32,13 +32,7 @@ Expected = tuple[str | None, set[str]]
 
 
 def type_id(table: str, label: str) -> str:
-    """Return the id of a column, of which `names_of` returns the names.
-
-    Examples
-    --------
-    >>> type_id("a/b.csv", "größe"), names_of("a%2Fb.csv/gr%C3%B6%C3%9Fe", 2)
-    ('a%2Fb.csv/gr%C3%B6%C3%9Fe', ('a/b.csv', 'größe'))
-    """
+    """Return the id of a column, of which `names_of` returns the names."""
     return f"{quote(table, safe='')}/{quote(label, safe='')}"
 
 

@@ -21,15 +21,7 @@ _BYTES = 24
 
 
 class Access:
-    """The session of one server, and the link that opens it.
-
-    Examples
-    --------
-    >>> access = Access(lambda token: None)
-    >>> session = access.exchange(access.token)
-    >>> access.knows(session), access.knows("guessed"), access.knows(None)
-    (True, False, False)
-    """
+    """The session of one server, and the link that opens it."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
         self._report = report

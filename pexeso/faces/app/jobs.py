@@ -38,22 +38,10 @@ class Cancelled(KeyboardInterrupt):
 class Job:
     """Work in a thread.
 
-    Attributes
-    ----------
-    id, title : str
-    address : str
-        The page that shows what it makes.
-    stage : str or None
-        The part of the work that is under way.
-    n_stages, n_all_stages : int
-        Parts of the work that have begun, and all; 0 where it has none.
-    n_done, total : int
-        Steps of this part that are done, and all; 0 where they are not known.
-    ended : threading.Event
-    is_awaited : bool
-        Whether someone was told to come again for it.
-    is_outdated : bool
-        Whether something has changed since it began, so that who comes again has it made anew.
+    It has stages, 0 where it has none, and steps of the stage that is under way, `n_done` of
+    `total`, 0 where they are not known. `address` is the page that shows what it makes,
+    `is_awaited` whether someone was told to come again for it, and `is_outdated` whether something
+    has changed since it began, so that who comes again has it made anew.
     """
 
     def __init__(self, address: str, work: Callable[[], Any], title: str, stages: int) -> None:
@@ -141,15 +129,7 @@ def report_count(n_done: int, total: int) -> None:
 
 
 class Jobs:
-    """The jobs of a server.
-
-    Examples
-    --------
-    >>> with Jobs() as jobs:
-    ...     job = jobs.joined("/", lambda: "the page")
-    ...     job.ended.wait(60), job.result()
-    (True, 'the page')
-    """
+    """The jobs of a server."""
 
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}

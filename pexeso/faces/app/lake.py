@@ -119,11 +119,9 @@ SAMPLES, BROUGHT = 3, 6
 def samples(pages: Pages, request: Request) -> Page:
     """Return the part of a card that says what a table brings, with values of its first rows."""
     name = lake_table(pages, request.query_params.get("name", ""))["table"]
-    labels = pages.served.index.catalog.columns(
-        ["position", "label"], among=pa.array([name], pa.string())
-    ).sort_by("position")["label"]
     own = request.query_params.getlist("column")
-    brought = [label for label in labels.to_pylist() if label not in own]
+    labels = pages.served.index._opened.labels_of(name)
+    brought = [label for label in labels if label not in own]
     rows, missing = _rows(pages, name, max_bytes=SAMPLED_BYTES)
     columns = [] if rows is None else {*brought[:BROUGHT]} & {*rows.column_names}
     values = {label: first_values(rows[label], SAMPLES) for label in columns}

@@ -82,14 +82,7 @@ class TableFields(msgspec.Struct):
 
 
 def query_fields(kind: type, given: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields of a request that a URL has, with their types.
-
-    Examples
-    --------
-    >>> from pexeso.faces.service.requests import SearchRequest
-    >>> query_fields(SearchRequest, {"k": "5", "max_distance": "0.2", "exclude_self": "1"})
-    {'k': 5, 'max_distance': 0.2, 'exclude_self': True}
-    """
+    """Return the fields of a request that a URL has, with their types."""
     hints = hints_of(kind)
     return {
         name: _value(hints[name], text, name)
@@ -197,13 +190,7 @@ def _control(
 
 
 def url(path: str, parameters: Mapping[str, Any]) -> str:
-    """Return a path with parameters; those that are None are left out.
-
-    Examples
-    --------
-    >>> url("/lake", {"text": "a&b", "page": None, "left_out": True})
-    '/lake?text=a%26b&left_out=1'
-    """
+    """Return a path with parameters; those that are None are left out."""
     query = {
         name: (ON if value else OFF) if isinstance(value, bool) else value
         for name, value in parameters.items()
@@ -252,14 +239,7 @@ def option_words(request: Request, options: Iterable[str]) -> list[str]:
 
 
 def reading_words(request: QueryRequest) -> list[str]:
-    r"""Return the options of a shell command that say how the file of the query is read.
-
-    Examples
-    --------
-    >>> from pexeso.faces.service.requests import SearchRequest
-    >>> reading_words(SearchRequest.of(index="i", query="f:c", delimiter="\t", skip_rows=2))
-    ['--read', 'delimiter=tab', '--read', 'skip_rows=2']
-    """
+    """Return the options of a shell command that say how the file of the query is read."""
     options = request.reading.to_dict()
     options.pop("columns", None)  # which rights say, in whatever process
     if options.get("delimiter") == "\t":
@@ -541,6 +521,9 @@ def query_columns(pages: Pages, request: HttpRequest) -> QueryColumns:
     key = find_key_columns(names, requested[0] if len(requested) == 1 else requested)
     marks = [f"#{column.position}{'~' if column.similar else ''}" for column in key]
     return QueryColumns(table, tuple(column.label for column in key), ",".join(marks))
+
+
+OF_DISTANCE = ("max_distance", "joinability_of")
 
 
 def only(given: Any, names: Iterable[str]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from pexeso.errors import InputError
 from pexeso.faces.app.judge import VALUES_SHOWN, rejected_pair, verdicts
 from pexeso.faces.app.lake import BROUGHT
 from pexeso.faces.app.page import (
+    OF_DISTANCE,
     ON,
     Form,
     Page,
@@ -85,7 +86,6 @@ OPTIONS = (
     "joinability_of",
 )
 
-OF_DISTANCE = ("max_distance", "joinability_of")
 
 # Where the slider of the share begins.
 LEAST_SHARE = 0.01

@@ -31,12 +31,7 @@ RULES = ColumnRules(min_rows=1, min_distinct=2)  # who gives two small files wan
 class Start:
     """Files of one lake, and their index, in a folder that the caller removes.
 
-    Attributes
-    ----------
-    index : Path
-        Where the index is once `is_done`.
-    problem : str or None
-        Why the files could not be indexed.
+    `problem` says why the files could not be indexed.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -120,15 +120,7 @@ def names_of(table: QueryTable) -> tuple[str, ...]:
 
 
 class QueryTables:
-    r"""Tables by id.
-
-    Examples
-    --------
-    >>> with QueryTables(1000) as tables:
-    ...     table = tables.add("my cities.csv", [b"city,people\nOslo,700000\n"])
-    ...     tables[table.id].name
-    'my cities.csv'
-    """
+    """Tables by id."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
@@ -255,13 +247,7 @@ def _delimiter(spec: str, reading: ReadingOptions) -> str | None:
 
 
 def safe_name(name: str) -> str:
-    r"""Return a file's name without folders and signs that are special in paths.
-
-    Examples
-    --------
-    >>> safe_name("../../etc/passwd"), safe_name("C:\\my files\\sales 2024.xlsx"), safe_name("")
-    ('passwd', 'sales 2024.xlsx', 'table')
-    """
+    """Return a file's name without folders and signs that are special in paths."""
     last = _UNSAFE.sub("_", re.split(r"[/\\]", name)[-1]).strip(" .")
     # The end shows what kind of file it is.
     return last[-_MAX_NAME:].strip(" .") or "table"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -101,7 +100,7 @@ def export(request: ExportRequest) -> None:
 
 def _print(stream: EdgeStream, *, form: str | None) -> dict[str, Any]:
     if form == "csv":
-        write_csv(EDGES.names, (list(row.values()) for row in _rows(stream)))
+        write_csv(EDGES.names, (list(row.values()) for row in stream.rows()))
     elif form == "json":
         document, rows = graph_document(stream)
         write_json_with_rows(document, "edges", rows)
@@ -110,13 +109,8 @@ def _print(stream: EdgeStream, *, form: str | None) -> dict[str, Any]:
     return stream.summary()
 
 
-def _rows(stream: EdgeStream) -> Iterator[dict[str, Any]]:
-    for batch in stream.batches():
-        yield from batch.to_pylist()
-
-
 def _print_table(stream: EdgeStream) -> None:
-    rows = _rows(stream)
+    rows = stream.rows()
     shown = [
         [
             f"{row['left_table']}:{row['left_column']}",

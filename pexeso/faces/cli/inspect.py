@@ -284,13 +284,7 @@ def _map(model: Mapping[str, Any]) -> str:
 
 
 def _range(numbers: list[int]) -> str:
-    """Write ascending whole numbers as their range.
-
-    Examples
-    --------
-    >>> _range([4]), _range([4, 5, 7])
-    ('4', '4 to 7')
-    """
+    """Write ascending whole numbers as their range."""
     return f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
 
 
@@ -502,14 +496,7 @@ def tune(request: TuneRequest, form: str | None) -> None:
 
 
 def advice_lines(advice: Advice) -> list[str]:
-    """Lay out advice for people: the options to use, and the reason.
-
-    Examples
-    --------
-    >>> from pexeso.semantic.thresholds.advice import Advice
-    >>> advice_lines(Advice(0.34, 0.5, "on 24 pairs it is best."))
-    ['--max-distance 0.34 --min-joinability 0.5', 'On 24 pairs it is best.']
-    """
+    """Lay out advice for people: the options to use, and the reason."""
     return [
         thresholds(advice.max_distance, advice.min_joinability),
         advice.why[:1].upper() + advice.why[1:],

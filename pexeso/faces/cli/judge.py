@@ -101,20 +101,7 @@ def _record(service: Service, request: JudgeRequest, doubt: Doubt, verdict: str)
 
 
 def doubt_lines(doubt: Doubt, number: int) -> list[str]:
-    """Lay out a pair for people.
-
-    Examples
-    --------
-    >>> from pexeso.lake.judgements import Judgement
-    >>> pair = Judgement("a.csv", "city", "b.csv", "town", "Oslo", "OSLO")
-    >>> for line in doubt_lines(Doubt(pair, 0.1, 3, 4, ("Oslo",), ("OSLO",), ()), 1):
-    ...     print(line)
-    <BLANKLINE>
-    1: are these values the same?
-      a.csv : city  'Oslo'
-      b.csv : town  'OSLO'
-      distance 0.1
-    """
+    """Lay out a pair for people."""
     pair = doubt.judgement
     columns = [
         f"  {plain(table, MAX_NAME)} : {plain(label, MAX_NAME)}  {_listed(values)}"

@@ -233,11 +233,6 @@ def table_lines(
     """Lay out a table for people: the header, unless its names are empty, and a line for each row.
 
     `align` has ``<`` or ``>`` for each column; a cell has `limit` characters at most.
-
-    Examples
-    --------
-    >>> table_lines(["n", "what"], [["7", "apples"], ["12", "pears"]], "><")
-    [' n  what', ' 7  apples', '12  pears']
     """
     shown = [[plain(cell, limit) for cell in row] for row in (columns, *rows)]
     # A longer cell is shown in full and moves what follows it in its own row, not in all others.
@@ -280,17 +275,7 @@ def report_advice(options: Iterable[SearchOptions]) -> None:
 
 
 def advice_line(advice: Advice, min_joinability: float | None) -> str:
-    """Write the thresholds chosen, and why, on a line.
-
-    Examples
-    --------
-    >>> from pexeso.semantic.thresholds.advice import Advice
-    >>> advice_line(Advice(0.31, 0.5, "unrelated neighbours are rare."), 0.5)
-    'Chosen: --max-distance 0.31 --min-joinability 0.5: unrelated neighbours are rare.'
-    >>> advice_line(Advice(0.31, 0.5, "unrelated neighbours are rare."), 0.75)
-    'Chosen: --max-distance 0.31 --min-joinability 0.75: unrelated neighbours are \
-rare. Of a column of so few values more must match: fewer could be chance.'
-    """
+    """Write the thresholds chosen, and why, on a line."""
     chosen = None if advice.min_joinability is None else min_joinability
     line = f"Chosen: {thresholds(advice.max_distance, chosen)}: {advice.why}"
     if chosen is None or chosen <= (advice.min_joinability or 0):

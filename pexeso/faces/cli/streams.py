@@ -36,13 +36,7 @@ _CONTROL = re.compile(
 
 
 def without_control_characters(text: str) -> str:
-    r"""Write control characters as escapes; line feeds and tabs stay.
-
-    Examples
-    --------
-    >>> print(without_control_characters("a\x1b[31mb\n"), end="")
-    a\u001b[31mb
-    """
+    """Write control characters as escapes; line feeds and tabs stay."""
     return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

@@ -234,13 +234,7 @@ def written(document: Any) -> str:
 
 
 def count_tokens(document: Any) -> int:
-    """Estimate the tokens of an answer, rather too many than too few.
-
-    Examples
-    --------
-    >>> count_tokens({"a": [1, 2]})
-    4
-    """
+    """Estimate the tokens of an answer, rather too many than too few."""
     return -(-len(written(document).encode("utf-8", "backslashreplace")) // BYTES_PER_TOKEN)
 
 
@@ -251,13 +245,7 @@ def require_tokens(max_tokens: int) -> int:
 
 
 def readable(value: Any, cap: int = MAX_TEXT, items: int = 30, keep: Sequence[str] = ()) -> Any:
-    r"""Return plain JSON with texts visible and of `cap` characters, and lists of `items` at most.
-
-    Examples
-    --------
-    >>> readable({"cell": "a\x07" + "b" * 90, "id": "t:c"}, 20)
-    {'cell': 'a\\x07bbbbbb… (92 chars)', 'id': 't:c'}
-    """
+    """Return plain JSON with texts visible and of `cap` characters, and lists of few items."""
     return value if _is_readable(value, cap, items) else _shortened(value, cap, items, keep)
 
 

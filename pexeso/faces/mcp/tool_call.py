@@ -97,11 +97,6 @@ def reference(table: str, column: str) -> str:
 
     A name that is long, or has invisible characters, becomes a code, so that an agent can give
     it back unchanged.
-
-    Examples
-    --------
-    >>> reference("geo/cities.csv", "city"), reference("a.csv", "b" * 500)
-    ('geo/cities.csv:city', '~86977a0234b82049')
     """
     name = f"{table}:{column}"
     if (

@@ -183,14 +183,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     What a face is given becomes a request by `of` or `from_dict`, which validate it: below them
     nothing is validated again.
-
-    Examples
-    --------
-    >>> request = Request.from_dict({"verb": "delete", "index": "a.pexeso", "tables": ["a.csv"]})
-    >>> request
-    DeleteRequest(index='a.pexeso', tables=('a.csv',))
-    >>> request.to_dict()
-    {'verb': 'delete', 'index': 'a.pexeso', 'tables': ['a.csv']}
     """
 
     verb: ClassVar[str] = ""
@@ -453,13 +445,7 @@ def json_text(document: Any) -> str:
 
 
 def json_pieces(document: dict[str, Any], name: str, rows: Iterable[Any]) -> Iterator[str]:
-    r"""Yield what `json_text` returns, with a line feed, and in it, last, a list of any length.
-
-    Examples
-    --------
-    >>> "".join(json_pieces({"a": 1}, "rows", [2])) == json_text({"a": 1, "rows": [2]}) + "\n"
-    True
-    """
+    """Yield what `json_text` returns, with a line feed, and in it, last, a list of any length."""
     yield json_text({**document, name: []}).removesuffix("]\n}")
     between = "\n"
     for row in rows:

@@ -46,7 +46,6 @@ from pexeso.runtime.formatting import shown
 
 if TYPE_CHECKING:
     from pexeso.faces.service.verbs import Service
-    from pexeso.index import Index
 
 
 _OF_VALUES_ALIKE = {"max_distance", "device", "memory_budget", "model"}
@@ -206,7 +205,7 @@ def graph_document(stream: EdgeStream) -> tuple[dict[str, Any], Iterator[dict[st
     """Return the members of the JSON form of a graph but its edges, and the edges."""
     document = {"options": stream.options, "columns": stream.n_columns}
     document["copies"] = stream.copies.to_pylist()
-    return document, (row for batch in stream.batches() for row in batch.to_pylist())
+    return document, stream.rows()
 
 
 # Reads a stream while what makes it is open.
@@ -272,13 +271,5 @@ def _edges(
             yield stream_edges(opened_sets, options, edges_on=edges_on_spark(spark), **live)
         return
 
-    def opened(graph_request: GraphBase) -> Index:
-        where = (
-            graph_request.device,
-            graph_request.memory_budget,
-            graph_request.model,
-        )
-        return service.open(graph_request.index, *where)
-
-    with index_of_run(opened, request) as (index, passes):
+    with index_of_run(service.open_for, request) as (index, passes):
         yield index.stream_graph(passes=passes, **vars(options), **live)

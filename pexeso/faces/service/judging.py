@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import msgspec
 import numpy as np
-import pyarrow as pa
 
 from pexeso.errors import InputError
 from pexeso.faces.service import lake
@@ -151,8 +150,7 @@ def _record(opened: OpenIndex, judgement: Judgement) -> JudgeResponse:
 
 def _require_column(opened: OpenIndex, column: Column) -> None:
     table, label = column
-    labels = opened.catalog.columns(["label"], among=pa.array([table]))["label"].to_pylist()
-    if label not in labels:
+    if label not in opened.labels_of(table):
         raise RequestError("The index has no column %r of the table %r.", label, table)
 
 

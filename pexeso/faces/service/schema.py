@@ -47,18 +47,8 @@ _WORDS = {
 class RequestError(InputError):
     """Fields of a request do not go together, or one of them has a value that it cannot have.
 
-    Parameters
-    ----------
-    text : str
-        With names of fields in braces, so that a face can write its own for them.
-    *values
-        The values for ``%s`` in it.
-
-    Examples
-    --------
-    >>> error = RequestError("Give {resume} or {overwrite}, not both.")
-    >>> str(error), error.written(lambda name: f"--{name}")
-    ('Give resume or overwrite, not both.', 'Give --resume or --overwrite, not both.')
+    The text has names of fields in braces, so that a face can write its own for them, and ``%s``
+    for each of the values.
     """
 
     def __init__(self, text: str, *values: Any) -> None:
@@ -163,18 +153,7 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
 
 
 def validated(kind: type[Record], values: Mapping[str, Any]) -> Record:
-    """Return a record made of plain values, each held against its declared type and range.
-
-    Examples
-    --------
-    >>> from pexeso.lake.choose import ColumnRules
-    >>> validated(ColumnRules, {"kinds": ["text"], "min_rows": 3}).kinds
-    ('text',)
-    >>> validated(ColumnRules, {"min_rows": "3"})
-    Traceback (most recent call last):
-        ...
-    pexeso.faces.service.schema.RequestError: min_rows must be a whole number. Got '3' instead.
-    """
+    """Return a record made of plain values, each held against its declared type and range."""
     hints = hints_of(kind)
     if is_dataclass(kind) and not set(values) <= set(hints):  # msgspec passes over them
         raise _name_error(kind, values)
@@ -242,13 +221,7 @@ def _name_error(kind: Any, values: Mapping[str, Any]) -> InputError:
 
 
 def in_words(hint: Any) -> str:
-    """Return what a value may be.
-
-    Examples
-    --------
-    >>> in_words(Share | None), in_words(Literal["a", "b"]), in_words(tuple[str, ...])
-    ('a number in (0, 1] or null', 'one of a, b', 'a list, each entry a text')
-    """
+    """Return what a value may be."""
     kinds = alternatives(hint)
     if len(kinds) > 1:
         return " or ".join(map(in_words, kinds))
@@ -272,13 +245,7 @@ def _range(meta: msgspec.Meta) -> str:
 
 
 def to_plain(value: Any) -> Any:
-    """Return a value as plain JSON: records and mappings as objects, tuples as arrays.
-
-    Examples
-    --------
-    >>> to_plain({"names": ("a", "b")})
-    {'names': ['a', 'b']}
-    """
+    """Return a value as plain JSON: records and mappings as objects, tuples as arrays."""
     if isinstance(value, Mapping):
         return {name: to_plain(member) for name, member in value.items()}
     return [to_plain(entry) for entry in value] if isinstance(value, tuple | list) else value

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pexeso.build.diagnostics.info import IndexInfo, ReasonListing
     from pexeso.build.report import BuildReport
     from pexeso.contracts import JoinChecks
+    from pexeso.faces.service.graph import GraphBase
     from pexeso.faces.service.requests import SearchRequest
     from pexeso.index import Index, Snapshot
     from pexeso.semantic.encoded_query import EncodedQuery
@@ -57,18 +58,9 @@ State = Literal["current", "newer", "gone"]
 class Service:
     """Answers requests by indexes that it opens.
 
-    Parameters
-    ----------
-    keep_open : bool
-        Keep every index that was searched open: for a process that answers many requests.
-    follow : bool
-        Of an index that is kept open, search the newest generation; else the one that was opened,
-        even if it is deleted, until `reload`.
-
-    Examples
-    --------
-    >>> Service().answer({"verb": "rules"})["version"]
-    6
+    With `keep_open` every index that was searched stays open, for a process that answers many
+    requests. With `follow` the newest generation of such an index is searched, else the one that
+    was opened, even if it is deleted, until `reload`.
     """
 
     def __init__(self, *, keep_open: bool = False, follow: bool = True) -> None:
@@ -112,7 +104,7 @@ class Service:
                 self._indexes[key] = index
             return index
 
-    def open_for(self, request: DistanceRequest) -> Index:
+    def open_for(self, request: DistanceRequest | GraphBase) -> Index:
         """Return the index of a request, open where it is to be searched."""
         return self.open(request.index, request.device, request.memory_budget, request.model)
 

@@ -32,13 +32,7 @@ _STEP = 0.25
 
 @dataclass(frozen=True)
 class Features:
-    """Features of n rows.
-
-    Attributes
-    ----------
-    matrix : float64 (n, m)
-        NaN where there is no cell.
-    """
+    """Features of n rows, float64 (n, m): NaN where there is no cell."""
 
     matrix: np.ndarray
     names: tuple[str, ...]
@@ -98,15 +92,7 @@ def _feature(column: Column) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Target:
-    """What is to be predicted.
-
-    Attributes
-    ----------
-    values : float64 or object (n,)
-        Numbers, or classes as text.
-    rows : int64 (n,)
-        The rows of the table that have a target, n of them.
-    """
+    """What is to be predicted: numbers, or classes as text, of `rows`, those that have one."""
 
     task: str
     values: np.ndarray

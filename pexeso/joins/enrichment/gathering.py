@@ -48,14 +48,7 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Column:
-    """A column of n rows.
-
-    Attributes
-    ----------
-    kind : {"number", "text"}
-    cells : pyarrow.DoubleArray or pyarrow.StringArray (n,)
-        Null where there is no cell.
-    """
+    """A column of n rows, of numbers or texts, null where there is no cell."""
 
     kind: str
     cells: pa.Array

@@ -68,14 +68,6 @@ class GraphOptions:
     fold_copies : bool
         Of columns that are copies of each other (`pexeso.results.copies`) the first by table and
         name represents all.
-
-    Examples
-    --------
-    >>> GraphOptions(min_joinability=0)
-    Traceback (most recent call last):
-        ...
-    pexeso.errors.InputError: min_joinability must be a number in (0, 1]. Got 0 instead. It is the \
-share of your values that must match: 0.5 is a usual value.
     """
 
     method: str | None = None
@@ -164,6 +156,10 @@ class EdgeStream(Shown):
         """
         yield from self._batches
 
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the edges of `batches`, a dictionary each."""
+        return (row for batch in self.batches() for row in batch.to_pylist())
+
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the edges as they are found; see `pexeso.joins.graph.graphs.ColumnGraph.write`."""
         form = format_of_file(os.fspath(path))
@@ -171,13 +167,12 @@ class EdgeStream(Shown):
 
     def summary(self) -> dict[str, Any]:
         """Return options and counts as plain JSON, of the edges read so far."""
-        return {
-            "options": self.options,
-            "columns": self.n_columns,
-            "copies": self.copies.num_rows,
-            "edges": self.n_edges,
-            "cut": self.n_cut,
-        }
+        return _summary_of(self, self.n_edges)
+
+
+def _summary_of(graph: EdgeStream | ColumnGraph, n_edges: int) -> dict[str, Any]:
+    counts = {"columns": graph.n_columns, "copies": graph.copies.num_rows, "edges": n_edges}
+    return {"options": graph.options, **counts, "cut": graph.n_cut}
 
 
 def stream_edges(
@@ -191,8 +186,6 @@ def stream_edges(
 ) -> EdgeStream:
     """Begin to find the edges of the join graph of an index.
 
-    Notes
-    -----
     Memory does not grow with the edges but of one batch: `k` of each of its columns. Names and
     sizes of all columns are held; for equal values also what `LakeColumns` and `LakeTokens` hold;
     for values alike the vectors of one pass.
@@ -359,13 +352,7 @@ class ColumnGraph(Tabular):
 
     def summary(self) -> dict[str, Any]:
         """Return options and counts as plain JSON."""
-        return {
-            "options": self.options,
-            "columns": self.n_columns,
-            "copies": self.copies.num_rows,
-            "edges": len(self),
-            "cut": self.n_cut,
-        }
+        return _summary_of(self, len(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints."""

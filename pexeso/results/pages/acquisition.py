@@ -146,13 +146,7 @@ def price_chart(
 
 
 def _steps(largest: float) -> list[float]:
-    """Return round numbers from 0 to at least `largest`, three to six of them.
-
-    Examples
-    --------
-    >>> _steps(7.3), _steps(0.0)
-    ([0.0, 2.0, 4.0, 6.0, 8.0], [0.0, 1.0])
-    """
+    """Return round numbers from 0 to at least `largest`, three to six of them."""
     if largest <= 0:
         return [0.0, 1.0]
     scale = 10.0 ** math.floor(math.log10(largest / 4))

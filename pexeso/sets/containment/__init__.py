@@ -66,12 +66,6 @@ class EnsembleOptions:
 
 
 def tokens_needed(size: int, threshold: float) -> int:
-    """Return the least number of tokens that a set must share with a query; at least 1.
-
-    Examples
-    --------
-    >>> tokens_needed(100, 0.55), tokens_needed(3, 0.5), tokens_needed(0, 1.0)
-    (55, 2, 1)
-    """
+    """Return the least number of tokens that a set must share with a query; at least 1."""
     # Rounded first: 0.55 * 100 is a little more than 55, which must not ask for 56.
     return max(1, math.ceil(threshold * size - 1e-9))

@@ -67,23 +67,12 @@ def jaccard_of(containment: Ratio, ratio: Ratio) -> Ratio:
 
     It sinks as the set grows. So the similarity for the largest set of a partition is no more than
     that of any other with the same containment: a filter at it loses nothing.
-
-    Examples
-    --------
-    >>> round(jaccard_of(0.6, 1.1), 12), round(jaccard_of(0.5, 2.0), 12)
-    (0.4, 0.2)
     """
     return containment / (ratio + 1 - containment)
 
 
 def containment_of(jaccard: Ratio, ratio: Ratio) -> Ratio:
-    """Compute the containment of a query in a set from their Jaccard similarity (E4).
-
-    Examples
-    --------
-    >>> round(containment_of(0.2, 2.0), 12)
-    0.5
-    """
+    """Compute the containment of a query in a set from their Jaccard similarity (E4)."""
     return (ratio + 1) * jaccard / (1 + jaccard)
 
 
@@ -93,11 +82,6 @@ def candidate_probability(
     """Return how likely one of b bands of r rows agrees in full for two sets of this similarity.
 
     It is ``1 - (1 - s**r)**b`` (equation E1; with `jaccard_of`, E12).
-
-    Examples
-    --------
-    >>> float(candidate_probability(1.0, 1, 8))
-    1.0
     """
     # Of equal sets the logarithm is minus infinity, which is right.
     with np.errstate(divide="ignore"):
@@ -110,11 +94,6 @@ def optimal_partitions(sizes: np.ndarray, n: int) -> np.ndarray:
     There are fewer where there are fewer sizes. O(K log K + n K) time for K distinct sizes; memory
     O(K) and four bytes for each of n K cuts. Of equally good cuts it takes the smallest, as far as
     float64 distinguishes their costs.
-
-    Examples
-    --------
-    >>> optimal_partitions(np.array([3] * 4 + [4] * 4 + [99] * 3 + [100] * 3), 2).tolist()
-    [4, 100]
     """
     distinct, counts = np.unique(sizes, return_counts=True)
     n = min(n, len(distinct))
@@ -150,12 +129,6 @@ class Tuner:
         They are those of the nearest point of the grid that requires no less: ratios up to the next
         of 2**(k/4), the threshold down to the next hundredth, but not to 0. Where no setting keeps
         the recall, it is ``(m, 1)``.
-
-        Examples
-        --------
-        >>> bands, rows, recalls = Tuner().choose_all(np.array([1.0, 100.0]), 0.5)
-        >>> bands.tolist(), rows.tolist(), recalls.round(2).tolist()
-        ([34, 256], [2, 1], [0.98, 0.69])
         """
         threshold = np.floor(threshold * 100 + 1e-9) / 100 or threshold
         steps = np.ceil(_STEPS_AN_OCTAVE * np.log2(ratios) - 1e-9).tolist()
@@ -216,11 +189,6 @@ def build_tables(signatures: np.ndarray) -> BandTables:
     """Order the sets by each value of their signatures, uint16 or uint32 (s, m).
 
     O(m s log s) time, 16 bytes a set beside the result.
-
-    Examples
-    --------
-    >>> build_tables(np.array([[7, 1], [3, 1]], np.uint32)).sets.tolist()
-    [[1, 0], [0, 1]]
     """
     n_sets, permutations = signatures.shape
     values = np.empty((permutations, n_sets), signatures.dtype)

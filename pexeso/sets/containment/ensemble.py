@@ -456,18 +456,6 @@ class CsrLists:
         """Return the lists of a query of `size` distinct tokens.
 
         Those that there are have the distinct numbers `tokens`, int64 (n,).
-
-        Examples
-        --------
-        >>> lists = CsrLists(
-        ...     np.array([0, 1, 3]),
-        ...     np.array([1, 0, 1], np.int32),
-        ...     np.array([0, 1, 3]),
-        ...     np.array([1, 0, 1], np.int32),
-        ... )
-        >>> query = lists.query(np.array([0, 1]), size=2)
-        >>> query.n_entries(2), query.at_least(2), query.overlaps(np.array([0, 1]), 1)
-        (1, (array([1]), array([2])), array([1, 2]))
         """
         ordered = loops.shortest_first(self.token_offsets, tokens)
         if ordered is None:

@@ -35,11 +35,6 @@ def hash_tokens(tokens: pa.Array) -> np.ndarray:
     """Hash Arrow texts without nulls to 64 bits, the same on every machine: uint64 (n,).
 
     Two of 10**9 tokens fall together with probability 0.03; two given ones with 2**-64.
-
-    Examples
-    --------
-    >>> [hex(number) for number in hash_tokens(pa.array(["abc"])).tolist()]
-    ['0x13c1d910702770e6']
     """
     return hash_bytes(tokens.cast(pa.large_string()), SEED)
 
@@ -58,13 +53,7 @@ def hash_bytes(values: pa.Array, seed: int) -> np.ndarray:
 
 
 def distinct_sorted(hashes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sort the tokens of each set and keep one of each: uint64 (d,), and offsets int64 (s + 1,).
-
-    Examples
-    --------
-    >>> distinct_sorted(np.array([7, 3, 7, 1], np.uint64), np.array([0, 3, 3, 4]))
-    (array([3, 7, 1], dtype=uint64), array([0, 2, 2, 3]))
-    """
+    """Sort the tokens of each set and keep one of each: uint64 (d,), and offsets int64 (s + 1,)."""
     tokens, ends = np.array(hashes), np.zeros(len(offsets), np.int64)
     loops.sort_distinct(tokens, offsets, ends)
     return tokens[: ends[-1]].copy() if ends[-1] < len(tokens) else tokens, ends
@@ -73,13 +62,7 @@ def distinct_sorted(hashes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray
 def gathered(
     hashes: np.ndarray, offsets: np.ndarray, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return some of the sets of a ragged list, in the order of `rows`, and their offsets.
-
-    Examples
-    --------
-    >>> gathered(np.array([3, 7, 1], np.uint64), np.array([0, 2, 2, 3]), np.array([2, 0]))
-    (array([1, 3, 7], dtype=uint64), array([0, 1, 3]))
-    """
+    """Return some of the sets of a ragged list, in the order of `rows`, and their offsets."""
     sizes = np.diff(offsets)[rows]
     return hashes[ranges(offsets[rows], sizes)], offsets_of(sizes)
 
@@ -106,13 +89,6 @@ def signatures(hashes: np.ndarray, offsets: np.ndarray, seeds: np.ndarray) -> np
     """Make the signatures of sets: uint32 (s, m), in O(tokens * m) time.
 
     Set i is ``hashes[offsets[i]:offsets[i + 1]]``.
-
-    Examples
-    --------
-    >>> one = signatures(np.array([5, 9], np.uint64), np.array([0, 2]), seeds_of(4, seed=1))
-    >>> parts = signatures(np.array([5, 9], np.uint64), np.array([0, 1, 2]), seeds_of(4, seed=1))
-    >>> bool((one[0] == np.minimum(parts[0], parts[1])).all())
-    True
     """
     signature_rows = np.full((max(len(offsets) - 1, 0), len(seeds)), EMPTY, np.uint32)
     loops.add_minima(signature_rows, hashes, offsets, seeds)
@@ -123,11 +99,6 @@ def shortened(minima: np.ndarray) -> np.ndarray:
     """Return 16 bits of each minimum, uint16: the upper half of its product with an odd number.
 
     The lower half of a minimum itself would not do: those of large sets are small numbers.
-
-    Examples
-    --------
-    >>> shortened(np.array([7, 7, 8], np.uint32)).tolist()
-    [21380, 21380, 61883]
     """
     return (minima * _SPREAD >> np.uint32(SHORT_BITS)).astype(np.uint16)
 

@@ -28,7 +28,7 @@ def best_path(graph: JoinGraph, start: str, end: str) -> tuple | None:
     steps = [[tuple(sorted(step)) for step in pairwise(path)] for path in paths]
     return min(
         (
-            (sum(graph.edges[pair].weight for pair in pairs), len(pairs), path)
+            (sum(graph.edges[pair].join_sets[0].weight for pair in pairs), len(pairs), path)
             for path, pairs in zip(paths, steps, strict=True)
             if all(pair in graph.edges for pair in pairs)
         ),

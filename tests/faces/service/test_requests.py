@@ -1,13 +1,11 @@
 """Requests: there and back through JSON, and what they refuse."""
 
-import doctest
 import json
 import pickle
 
 import pytest
 
 from pexeso.errors import InputError
-from pexeso.faces.service import bases, schema, verbs
 from pexeso.faces.service.acquisition import AcquireRequest
 from pexeso.faces.service.bases import REQUESTS, Request, RequestError
 from pexeso.faces.service.graph import ExportRequest, GraphRequest
@@ -290,10 +288,3 @@ def test_a_search_by_equal_values_has_options_of_its_own():
         "exclude_self": False,
         "fold_copies": True,
     }
-
-
-@pytest.mark.parametrize("module", [bases, schema, verbs], ids=lambda module: module.__name__)
-def test_examples(module):
-    done = doctest.testmod(module)
-    assert done.attempted > 0
-    assert done.failed == 0

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from pair_columns import pair_columns
 
 import pexeso
 from pexeso.errors import ColumnNotFoundError, InputError, TableReadError
@@ -43,7 +44,10 @@ class FoundTable:
             if key is not None and key == encoded.dictionary[value].as_py()
         ]
         mapping = make_mapping(
-            texts, encoded.indices.to_numpy().astype(np.int64), encoded.dictionary, pairs
+            texts,
+            encoded.indices.to_numpy().astype(np.int64),
+            encoded.dictionary,
+            pair_columns(pairs),
         )
         chosen = join_options(options)
         schema = pa.schema([(name, pa.string()) for name in self.rows[0]])

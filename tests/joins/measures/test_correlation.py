@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from pexeso.errors import InputError
+from pexeso.joins import measures
 from pexeso.joins.measures import CorrelationOfCounts, bins_of, correlation
 from tests.acquisition import oracle
 from tests.acquisition.motivating_tables import TABLES, joined
@@ -124,18 +125,19 @@ def test_a_further_target_never_lowers_it_and_a_set_determines_itself():
         assert correlation(table, ["b"], ["b"]) == pytest.approx(expected, abs=1e-12)
 
 
-def test_many_numbers_of_y_are_cut_into_bins_of_equally_many_rows():
+def test_many_numbers_of_y_are_cut_into_bins_of_equally_many_rows(monkeypatch):
     table = pa.table({"x": ["a"] * 4 + ["b"] * 4, "y": [1, 2, 3, 4, 5, 5, 5, 9]})
     # Four bins of two rows: 1 2 | 3 4 | 5 5 5 | 9, equal numbers together.
-    assert numbers_by_bin(table, 4) == [[1, 2], [3, 4], [5], [9]]
-    assert numbers_by_bin(table, 7) == [[1], [2], [3], [4], [5], [9]]
+    monkeypatch.setattr(measures, "Y_BINS", 4)
+    assert numbers_by_bin(table) == [[1, 2], [3, 4], [5], [9]]
+    monkeypatch.setattr(measures, "Y_BINS", 7)
+    assert numbers_by_bin(table) == [[1], [2], [3], [4], [5], [9]]
 
 
-def numbers_by_bin(table, y_bins):
+def numbers_by_bin(table):
     """Return the distinct numbers of each bin."""
-    bins = bins_of(
-        table["y"].to_numpy().astype(float), np.ones(table.num_rows, np.int64), y_bins
-    ).tolist()
+    numbers = table["y"].to_numpy().astype(float)
+    bins = bins_of(numbers, np.ones(table.num_rows, np.int64)).tolist()
     groups = {}
     for value, code in zip(table["y"].to_pylist(), bins, strict=True):
         groups.setdefault(code, []).append(value)

@@ -1,6 +1,5 @@
 """Tests of the page of plans of purchases: its texts, drawings and bounds; names are only texts."""
 
-import doctest
 import io
 from itertools import combinations
 
@@ -9,7 +8,6 @@ from hand_made import HOSTILE, require_only_texts
 from test_redundancy_page import Reader
 
 from pexeso.acquisition.results import AcquisitionPlan, AcquisitionResult, PlanJoin, PlanTable
-from pexeso.results.pages import acquisition as plan_drawing
 from pexeso.results.pages.acquisition import (
     BOX_WIDTH,
     CHART_HEIGHT,
@@ -233,8 +231,3 @@ def test_points_of_the_chart_lie_in_it_in_order():
     assert chart.budget_x == chart.x_ticks[3][0]
     assert price_chart(plans, 100.0, "bits").budget_x is None
     assert price_chart(plans[1:3], 6.0, "bits") is None
-
-
-def test_examples():
-    done = doctest.testmod(plan_drawing)
-    assert (done.attempted, done.failed) == (1, 0)
