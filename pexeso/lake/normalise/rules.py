@@ -366,8 +366,8 @@ RULES: tuple[NamedRule, ...] = (
         "opposites",
         True,
         "keeps values apart of which each has a word of one group that the other lacks, such as "
-        "directions, colours, months, men and women, exports and imports, in several languages; or "
-        "of which one alone has non or deputy.",
+        "directions, months, men and women, in several languages; or of which one alone has non or "
+        "deputy.",
         "A thing can be one of a group only.",
         (("Northern Region", "Southern Region"), ("Smoker", "Non-smoker")),
         tells_apart=True,
