@@ -237,6 +237,7 @@ class _Checker(doctest.OutputChecker):
 
 
 LONG = (
+    "docs/how-to/choose-thresholds.md",
     "docs/how-to/models.md",
     "docs/how-to/join-by-a-learned-rule.md",
     "docs/how-to/join-by-several-columns.md",

@@ -17,6 +17,7 @@ from pexeso.errors import OutputError
 from pexeso.faces.cli.index import build_summary
 from pexeso.lake.normalise.rules import DEFAULT_RULES
 from pexeso.redundancy.part import ROW_HASHES_PART
+from tests.long_runs import long_but
 
 
 @pytest.fixture
@@ -332,8 +333,7 @@ def messy(tmp_path):
     return folder
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("lake", ["demo", "messy"])
+@pytest.mark.parametrize("lake", long_but(["messy"], ["demo", "messy"]))
 def test_files_tables_and_columns_are_counted_alike(run, messy, tmp_path, lake):
     folder, index = DEMO if lake == "demo" else messy, tmp_path / "lake.pexeso"
     estimate = run("estimate", folder).stdout

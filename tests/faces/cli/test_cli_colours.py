@@ -100,9 +100,10 @@ def test_headers_scores_and_warnings_on_a_terminal(on_a_terminal):
     assert f"{YELLOW}Of the 5 rows of 'place' these match nothing: 1 empty" in err
 
 
-def test_the_text_is_the_same_without_colours(small_index, places, on_a_terminal):
+def test_the_text_is_the_same_without_colours(small_index, places, on_a_terminal, shown_here):
     coloured = on_a_terminal
-    plain = shown("search", small_index, f"{places}:place", NO_COLOR="1")
+    arguments = ("search", small_index, f"{places}:place")
+    plain = shown_here(*arguments, NO_COLOR="1", FORCE_COLOR="1", COLUMNS="100")
     assert COLOUR.search(coloured[0])
     assert COLOUR.sub("", coloured[0]) == plain[0]
     assert "\x1b" not in plain[0] + plain[1]

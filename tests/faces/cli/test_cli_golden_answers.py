@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 import pexeso
 from pexeso.faces.cli.main import cli
+from tests.long_runs import long_but
 
 GOLDEN = Path(__file__).with_name("golden_answers.json")
 DEMO = Path(pexeso.__file__).parent / "demo"
@@ -116,6 +117,9 @@ PRINTED = {
 }
 """The same commands as they print for people, as CSV and as JSON lines."""
 
+IN_THE_CORE = (*SLOW, "acquire", "estimate")
+"""Commands whose JSON `test_cli_core` asks for always, and this module in the long run."""
+
 QUERIES = (
     {"id": "a", "file": "my_suppliers.csv", "column": "supplier"},
     {"id": "b", "values": ["Oslo", "Rome", "Madrid"]},
@@ -207,7 +211,9 @@ def golden():
     return json.loads(GOLDEN.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name", long_but([name for name in COMMANDS if name not in IN_THE_CORE], COMMANDS)
+)
 def test_an_answer_is_as_it_was(demo, golden, name):
     assert answer(COMMANDS[name]) == golden[name]
 

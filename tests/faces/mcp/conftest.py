@@ -87,10 +87,11 @@ def caller_of() -> Callable[[Desk], Call]:
 
 def caller(desk: Desk) -> Call:
     """Return what calls the tools of a desk; an error of a tool is raised as ValueError."""
+    server = make_server(desk)
 
     def call(tool: str, **arguments: Any) -> dict[str, Any]:
         async def ask() -> Any:
-            async with Client(make_server(desk)) as client:
+            async with Client(server) as client:
                 return await client.call_tool(tool, arguments)
 
         result = anyio.run(ask)

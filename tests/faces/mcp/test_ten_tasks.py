@@ -13,6 +13,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.faces.mcp.conftest import CITIES
 from tests.faces.mcp.test_serving import served
+from tests.long_runs import long_but
 
 
 class Agent:
@@ -133,7 +134,7 @@ TASKS = {
 }
 
 
-@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize("transport", long_but(["stdio"], ["stdio", "http"]))
 def test_ten_tasks(hostile_index, transport):
     async def run(where):
         with anyio.fail_after(240):

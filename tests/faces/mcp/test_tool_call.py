@@ -30,19 +30,20 @@ CALLS = (
 )
 
 
-async def texts(desk, calls):
+async def texts(server, calls):
     """Return the answers of a client that makes some calls in turn, as they came."""
-    async with Client(make_server(desk)) as client:
+    async with Client(server) as client:
         return [(await client.call_tool(*call)).content[0].text for call in calls]
 
 
 def test_clients_at_once_get_the_answers_of_one(desk):
-    alone = dict(zip(map(str, CALLS), anyio.run(texts, desk, CALLS), strict=True))
+    server = make_server(desk)
+    alone = dict(zip(map(str, CALLS), anyio.run(texts, server, CALLS), strict=True))
     wrong = []
 
     async def one(turn):
         calls = CALLS[turn:] + CALLS[:turn]
-        for call, text in zip(calls, await texts(desk, calls), strict=True):
+        for call, text in zip(calls, await texts(server, calls), strict=True):
             if text != alone[str(call)]:
                 wrong.append((call, text))
 

@@ -400,9 +400,12 @@ def test_progress_is_told_and_clients_get_equal_answers(desk):
 
 def test_tables_that_others_contain_are_entries(tmp_path):
     rows = [f"{city},{number}\n" for number, city in enumerate(["Oslo", "Rome", "Bern", "Paris"])]
-    (tmp_path / "all.csv").write_text("city,number\n" + "".join(rows))
-    (tmp_path / "part.csv").write_text("city,number\n" + "".join(rows[1:]))
-    report = pexeso.find_redundancy(tmp_path).to_dict()
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    (lake / "all.csv").write_text("city,number\n" + "".join(rows))
+    (lake / "part.csv").write_text("city,number\n" + "".join(rows[1:]))
+    index = pexeso.build_index(lake, tmp_path / "lake.pexeso", parts=["redundancy"])
+    report = pexeso.find_redundancy(index.path).to_dict()
     answer = presentation.redundancy(bare_call(max_tokens=4_000, limit=10), report)
     assert [(edge["parent"], edge["child"], edge["rows"]) for edge in answer["entries"]] == [
         ("all.csv", "part.csv", 3)

@@ -24,7 +24,7 @@ from tests.faces.mcp.conftest import caller
 from tests.house.tracked_files import ROOT, tracked_files
 from tests.long_runs import EVERYTHING
 
-N_REQUESTS = 10_000 if EVERYTHING else 300
+N_REQUESTS = 10_000 if EVERYTHING else 200
 
 MIN_ANSWERED = 0.8
 """Share of the requests that are answered, at least; the others are refused."""
