@@ -25,7 +25,10 @@ from benchmarks.timing import timed_call
 from pexeso.store.arrays import take_texts
 
 INDEX = "index"
-N_VALUES, DIMENSIONS, COLUMNS_OF_A_TABLE = 115_000, 50, 16
+N_VALUES = 500_000
+"""Values that are drawn, of which some 115,000 differ and are in a column."""
+
+DIMENSIONS, COLUMNS_OF_A_TABLE = 50, 16
 N_QUERIES, N_EXACT, REPEATS = 60, 5, 3
 MIN_VALUES, MAX_VALUES = 5, 100
 """Distinct values of a query column."""

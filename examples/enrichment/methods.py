@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 import pexeso
-from pexeso.joins.mapping import make_mapping
+from pexeso.joins.mapping import PairColumns, make_mapping
 from pexeso.joins.matched_rows import find_rows
 from pexeso.joins.options import join_options
 from pexeso.joins.tables import join_table
@@ -61,9 +61,13 @@ class TextMatch:
     def join(self, table: Any, on: str | int | None = None, **options: Any) -> Any:
         """Join with the table, each key with the nearest value."""
         query, chosen = self._query, join_options(options)
-        mapping = make_mapping(
-            query.texts, query.value_of_text, query.values, self._pairs, chosen.values
+        texts = (
+            pa.array([getattr(pair, name) for pair in self._pairs], pa.large_string())
+            for name in ("query", "key", "value")
         )
+        distances = np.array([pair.distance for pair in self._pairs], np.float64)
+        pairs = PairColumns(*texts, distances, distances)
+        mapping = make_mapping(query.texts, query.value_of_text, query.values, pairs, chosen.values)
         rows = read_rows(self._lake, self.table)
         found_rows = find_rows(self.table, self.column, rows, mapping, self._normaliser, chosen)
         return join_table(table, on, found_rows, query.texts).table

@@ -144,8 +144,8 @@ def estimate_build(
         + max(
             READ_MEMORY_FACTOR * sum(nlargest(sample.cores, (file.n_bytes for file in files))),
             *(
-                max(each.driver_bytes, min(sample.cores, each.n_tasks) * each.memory_bytes)
-                for each in estimates
+                max(costs.driver_bytes, min(sample.cores, costs.n_tasks) * costs.memory_bytes)
+                for costs in estimates
             ),
         )
     )
