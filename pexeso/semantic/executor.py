@@ -84,13 +84,13 @@ def search_store(
         if scan.n_partitions > 1:  # else nothing of it is read ahead
             scan.watch.restart()
         passes = passes_of(scan, queries, options)
-        n_values = sum(search_pass.n_values for search_pass in passes)
-        begin_steps(n_values * scan.n_partitions)
         left = [
             search_pass
             for search_pass in passes
             if scan.on_cpu or isinstance(search_pass, SharedPass) or not search_pass.search_all()
         ]
+        n_values = sum(search_pass.n_values for search_pass in left)
+        begin_steps(n_values * scan.n_partitions)
         copies_ahead = is_long = scan.n_partitions > 1 and scan.copies_ahead
         if scan.n_partitions > 1 and left:
             from pexeso.engine.dense.prefixes import LEAST_WORK

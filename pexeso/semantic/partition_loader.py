@@ -250,8 +250,8 @@ class PartitionLoader:
     @property
     def keeps_all(self) -> bool:
         """Whether all partitions stay on the device, so that one launch can search them."""
-        kept = self.space.has_kernels and not self.on_cpu and self.kept_numbers
-        return bool(kept) and len(kept) == self.n_partitions and not self._on_host
+        keeps = not self.on_cpu and 0 < self.n_partitions == len(self.kept_numbers)
+        return keeps and self.space.has_kernels and not self._on_host
 
     def search_all(self, work: Callable[[list[SpacePartition]], None]) -> bool:
         """Do some work with all partitions, where they stay on the device; return whether it did.
