@@ -61,12 +61,7 @@ class TextMatch:
     def join(self, table: Any, on: str | int | None = None, **options: Any) -> Any:
         """Join with the table, each key with the nearest value."""
         query, chosen = self._query, join_options(options)
-        texts = (
-            pa.array([getattr(pair, name) for pair in self._pairs], pa.large_string())
-            for name in ("query", "key", "value")
-        )
-        distances = np.array([pair.distance for pair in self._pairs], np.float64)
-        pairs = PairColumns(*texts, distances, distances)
+        pairs = PairColumns.of(self._pairs)
         mapping = make_mapping(query.texts, query.value_of_text, query.values, pairs, chosen.values)
         rows = read_rows(self._lake, self.table)
         found_rows = find_rows(self.table, self.column, rows, mapping, self._normaliser, chosen)

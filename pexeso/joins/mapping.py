@@ -18,8 +18,9 @@ have no order, as in Spark. Three ways to choose:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,9 @@ import pyarrow.compute as pc
 
 from pexeso.runtime.compiled import compiled
 from pexeso.store.arrays import take_wide
+
+if TYPE_CHECKING:
+    from pexeso.results.matches import Pair
 
 loops = compiled("pexeso.runtime.loops")
 
@@ -193,6 +197,16 @@ class PairColumns(NamedTuple):
     values: pa.LargeStringArray
     distances: np.ndarray
     costs: np.ndarray
+
+    @classmethod
+    def of(cls, pairs: Sequence[Pair]) -> PairColumns:
+        """Return the columns of pairs that are objects."""
+        texts = (
+            pa.array([getattr(pair, name) for pair in pairs], pa.large_string())
+            for name in ("query", "key", "value")
+        )
+        distances = np.array([pair.distance for pair in pairs], np.float64)
+        return cls(*texts, distances, distances)
 
 
 def make_mapping(

@@ -7,7 +7,6 @@ from itertools import pairwise
 import numpy as np
 
 from pexeso.acquisition.graph import join_informativeness
-from pexeso.acquisition.plans import PlanMeasures
 from pexeso.acquisition.quality import QualityOfCounts
 from pexeso.acquisition.tables import EntropyPrices, MarketTable, free
 from pexeso.joins.measures import correlation, key_codes
@@ -60,14 +59,6 @@ def total_correlation(table, names, **options):
 
 def quality(table, dependencies, counts=None):
     return QualityOfCounts(table, dependencies)(counts)
-
-
-def measures_of(evaluator, tree):
-    bounds = evaluator.bounds(tree)
-    correlation = evaluator.correlation(tree) if bounds.n_rows else 0.0
-    return PlanMeasures(
-        bounds.price, bounds.informativeness, bounds.quality, correlation, bounds.n_rows
-    )
 
 
 def market_table(name, rows, *, price=None, owned=False, numeric=(), dependencies=()):

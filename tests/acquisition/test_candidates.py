@@ -5,6 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from benchmarks.acquisition.plan_figures import measures_of
 from benchmarks.dance_published.natural import natural_graph
 from pexeso.acquisition import paths
 from pexeso.acquisition.candidates import rank_candidates
@@ -13,7 +14,7 @@ from pexeso.acquisition.exact import Limits
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import Terminal
 from pexeso.acquisition.tables import CodedColumns
-from tests.acquisition.oracle import market_table, measures_of
+from tests.acquisition.oracle import market_table
 from tests.acquisition.random_markets import random_market
 
 N_PLACES, N_STATES = 200, 20

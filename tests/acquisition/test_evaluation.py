@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 from long_runs import long_but
 
+from benchmarks.acquisition.plan_figures import measures_of
 from pexeso.acquisition import row_counts
 from pexeso.acquisition.evaluation import Evaluator, OutOfTime
 from pexeso.acquisition.plans import TreeSearch
 from tests.acquisition.exhaustive import all_plans, measured
-from tests.acquisition.oracle import measures_of
 from tests.acquisition.random_markets import random_market
 
 

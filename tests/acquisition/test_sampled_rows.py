@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from benchmarks.acquisition.plan_figures import measures_of
 from benchmarks.dance_published.natural import natural_graph
 from pexeso.acquisition.candidates import rank_candidates
 from pexeso.acquisition.evaluation import Evaluator
@@ -14,7 +15,7 @@ from pexeso.acquisition.plans import AcquisitionRequest, Join, JoinTree, Termina
 from pexeso.acquisition.samples import SampledPlans
 from pexeso.acquisition.searches import Market
 from pexeso.acquisition.tables import CodedColumns
-from tests.acquisition.oracle import market_table, measures_of
+from tests.acquisition.oracle import market_table
 
 N = 4000
 

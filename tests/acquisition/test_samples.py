@@ -2,6 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from benchmarks.acquisition.plan_figures import measures_of
 from benchmarks.dance_published.natural import natural_graph
 from pexeso.acquisition.evaluation import Evaluator
 from pexeso.acquisition.exact import find_plans
@@ -10,7 +11,7 @@ from pexeso.acquisition.plans import AcquisitionRequest, Terminal
 from pexeso.acquisition.quality import Dependency
 from pexeso.acquisition.samples import SampledPlans, with_intervals
 from pexeso.acquisition.tables import CodedColumns
-from tests.acquisition.oracle import market_table, measures_of
+from tests.acquisition.oracle import market_table
 
 
 def market(natural: bool, n_keys: int = 4000, skewed: bool = False):

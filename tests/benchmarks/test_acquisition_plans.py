@@ -17,6 +17,7 @@ from benchmarks.acquisition.plan_figures import (
     difference,
     exact_search,
     measured_plans,
+    measures_of,
     price_range,
     published_search,
     resampled,
@@ -26,7 +27,6 @@ from benchmarks.acquisition.plan_tables import direct_table, searches_table, thi
 from benchmarks.cli import main
 from pexeso.acquisition.evaluation import Evaluator
 from pexeso.acquisition.plans import TreeSearch
-from tests.acquisition.oracle import measures_of
 
 
 def made_market(n_rows=3000):

@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from joined_by_loops import join_by_loops
 from long_runs import examples
-from pair_columns import pair_columns
 
 from pexeso.errors import ColumnNotFoundError, InputError
-from pexeso.joins.mapping import make_mapping
+from pexeso.joins.mapping import PairColumns, make_mapping
 from pexeso.joins.matched_rows import find_rows, found_types
 from pexeso.joins.options import AGGREGATIONS, JoinOptions
 from pexeso.joins.tables import join_table
@@ -65,7 +64,7 @@ def mapping_of(texts, links, values):
         pa.array(texts, pa.string()),
         places,
         pa.array(distinct, pa.string()),
-        pair_columns(pairs),
+        PairColumns.of(pairs),
         values,
     )
 

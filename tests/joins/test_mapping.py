@@ -5,9 +5,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pair_columns import pair_columns
 
-from pexeso.joins.mapping import make_mapping
+from pexeso.joins.mapping import PairColumns, make_mapping
 from pexeso.results.matches import Pair
 
 
@@ -32,7 +31,7 @@ def mapping_of(links, values="nearest", texts=None):
         pa.array(names, pa.string()),
         places,
         pa.array(known, pa.string()),
-        pair_columns(pairs),
+        PairColumns.of(pairs),
         values,
     )
 
@@ -115,7 +114,7 @@ def test_texts_of_one_value_are_one_value():
 @pytest.mark.parametrize("values", ["nearest", "one-to-one", "all"])
 def test_a_query_without_a_match_gives_an_empty_mapping(values):
     mapping = make_mapping(
-        pa.array(["A"]), np.array([0]), pa.array(["a"]), pair_columns([]), values
+        pa.array(["A"]), np.array([0]), pa.array(["a"]), PairColumns.of([]), values
     )
     assert (len(mapping.lake_keys), mapping.chosen.tolist(), mapping.nearest.tolist()) == (
         0,
@@ -126,7 +125,7 @@ def test_a_query_without_a_match_gives_an_empty_mapping(values):
         pa.array([], pa.string()),
         np.array([], dtype=np.int64),
         pa.array([], pa.string()),
-        pair_columns([]),
+        PairColumns.of([]),
         values,
     )
     assert len(empty.query_names) == 0

@@ -10,10 +10,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.fs
 import pytest
-from pair_columns import pair_columns
 
 from pexeso.errors import InputError, LakeError, OutputError, PlaceError, TableReadError
-from pexeso.joins.mapping import make_mapping
+from pexeso.joins.mapping import PairColumns, make_mapping
 from pexeso.joins.matched_rows import find_rows
 from pexeso.joins.options import JoinOptions
 from pexeso.joins.tables import join_table
@@ -334,7 +333,7 @@ def test_a_join_with_a_table_elsewhere_is_the_join_with_the_same_table_here(lake
     pairs = [Pair("oslo", "Oslo", 0.0, "oslo", "exact"), Pair("Rome", "Rome", 0.0, "rome", "exact")]
     texts, options = pa.array(["oslo", "Rome", "Paris"]), JoinOptions()
     mapping = make_mapping(
-        texts, np.arange(3), pa.array(["oslo", "rome", "paris"]), pair_columns(pairs)
+        texts, np.arange(3), pa.array(["oslo", "rome", "paris"]), PairColumns.of(pairs)
     )
     joined = []
     for where in (lake, small_lake):

@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from pair_columns import pair_columns
 
 import pexeso
 from pexeso.errors import ColumnNotFoundError, InputError, TableReadError
 from pexeso.joins.enrichment.gathering import SAID
-from pexeso.joins.mapping import make_mapping
+from pexeso.joins.mapping import PairColumns, make_mapping
 from pexeso.joins.matched_rows import find_rows
 from pexeso.joins.options import join_options
 from pexeso.joins.tables import join_table
@@ -47,7 +46,7 @@ class FoundTable:
             texts,
             encoded.indices.to_numpy().astype(np.int64),
             encoded.dictionary,
-            pair_columns(pairs),
+            PairColumns.of(pairs),
         )
         chosen = join_options(options)
         schema = pa.schema([(name, pa.string()) for name in self.rows[0]])
