@@ -368,8 +368,9 @@ def test_a_query_column_that_is_still_on_the_host(map_name, n_query, max_pairs):
 
 
 @pytest.mark.parametrize("map_name", long_but(["pivots"], ["projection", "pivots"]))
-def test_partitions_are_launched_before_the_first_is_read(map_name):
+def test_partitions_are_launched_before_the_first_is_read(map_name, monkeypatch):
     """Each has its own answer; values of length zero match nothing, others must have length 1."""
+    monkeypatch.setattr(column, "MOST_RECORDINGS", 1)
     rng = np.random.default_rng(12)
     options = PartitionLayoutOptions(
         map=map_name, n_axes=3 if map_name == "projection" else None, block_size=16
@@ -388,10 +389,15 @@ def test_partitions_are_launched_before_the_first_is_read(map_name):
         )  # fmt: skip
         return [as_dict(answer) for answer in answers]
 
+    recordings = []
     for _ in range(2):
         answers = search(query)
         assert answers == [case.joinable(2) for case in cases]
+        recordings.append(list(map(id, kernel._searches._kept.values())))
     assert any(answers)
+    # All of them are there at the next search, however many partitions there are.
+    assert len(set(recordings[0])) == len(cases)
+    assert recordings[0] == recordings[1]
     assert search(query * 0) == [{}, {}, {}]
     # Lengths that the program doubts, and the full check allows.
     query[5:] *= 1.0 + 4.5e-4

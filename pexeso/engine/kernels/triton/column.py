@@ -26,9 +26,9 @@ from pexeso.engine.partition import Partition
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import ALL_LEMMAS
 
-# Recordings that a thread keeps, the last used ones. Each has room for its query column, seven
-# bytes for each entry of its vectors (2 MB for 1,023 values of 300 dimensions), and what the driver
-# takes for a graph.
+# Recordings that a thread keeps, the last used ones; of more partitions than half as many, two for
+# each. Each has room for its query column, seven bytes for each entry of its vectors (2 MB for
+# 1,023 values of 300 dimensions), and what the driver takes for a graph.
 MOST_RECORDINGS = 64
 
 _FEW_PLACES, _COARSER = 256, 4  # from so many places on there are only multiples of so many tiles
@@ -181,6 +181,11 @@ class ColumnSearches(threading.local):
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[object, ...], _Recording] = OrderedDict()
+        self._most = MOST_RECORDINGS
+
+    def make_room(self, n_partitions: int) -> None:
+        """Keep the recordings of so many partitions, which are searched one after the other."""
+        self._most = max(self._most, 2 * n_partitions)
 
     def start(
         self,
@@ -235,7 +240,7 @@ class ColumnSearches(threading.local):
             )
             recording = _Recording(weakref.ref(partition), space.beside(), query_places, by_code)
             self._kept[key] = recording
-            while len(self._kept) > MOST_RECORDINGS:
+            while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
         return recording

@@ -82,6 +82,7 @@ class TritonKernel(TorchKernel):
         stats: SearchStats,
     ) -> list[tuple[np.ndarray, np.ndarray] | None]:
         """Search with a single wait for the device; None where lists would be too long."""
+        self._searches.make_room(len(searches))
         spaces: list[Workspace | None] = []
         for partition, query, threshold in searches:
             space = None
