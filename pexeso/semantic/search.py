@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pexeso.engine.copies import (
     MOST_LINES,
@@ -34,7 +35,7 @@ from pexeso.results.column_matches import (
 from pexeso.results.matches import Explanation, Match, SearchResult
 from pexeso.results.query import QueryColumn, exact_kind, query_from_values
 from pexeso.semantic.executor import search_store
-from pexeso.semantic.partition_loader import PartitionLoader, sets_of_hits
+from pexeso.semantic.partition_loader import PartitionLoader, posting_arrays, sets_of_hits
 from pexeso.semantic.thresholds.advice import ADVICE_OPTIONS, kind_advice
 
 if TYPE_CHECKING:
@@ -344,6 +345,13 @@ class SemanticSearch:
         the similarity.
         """
         lines, limit = answer.lines, answer.n_wanted
+        for number, (leader, *others) in enumerate(lines):
+            alike = [
+                hit for hit in others if (hit.table, hit.matched) == (leader.table, leader.matched)
+            ]
+            if alike:
+                best = self._most_equal(query, [leader, *alike])
+                lines[number] = [best, *(hit for hit in lines[number] if hit is not best)]
         leaders, similarities = [line[0] for line in lines], None
         of_leader = {line[0].column_id: line for line in lines}
         if rerank:
@@ -368,6 +376,16 @@ class SemanticSearch:
         elif n_more is not None:
             n_more += len(lines[limit:])
         return Lines(lines[:limit], n_more, answer.stats, limit, similarities)
+
+    def _most_equal(self, query: EncodedQuery, hits: Sequence[Hit]) -> Hit:
+        """Return the column that has most texts of the query: a name, where others are codes."""
+        loader, texts, n_equal = self.opened.loader, query.text_array, []
+        for hit in hits:
+            lists = loader.mapped(hit.partition).column_lists
+            postings = np.arange(*lists.offsets[hit.position : hit.position + 2])
+            theirs, _ = posting_arrays(loader, hit.partition, postings)
+            n_equal.append(pc.is_in(texts, value_set=theirs.cast(texts.type)).true_count)
+        return hits[int(np.argmax(n_equal))]
 
     def _better_first(
         self, query: EncodedQuery, hits: Sequence[Hit], similarities: Sequence[float | None]

@@ -125,3 +125,32 @@ def test_keys_of_one_table_share_a_line(tmp_path):
     assert sorted(shown[1:]) == ["from", "of", "to"]
     assert note == "columns on one line identify the same rows (--json lists each)"
     assert sum(line.startswith(" ") for line in result_lines(ALIKE, result, 1)) >= 6
+
+
+@pytest.fixture(scope="module")
+def countries(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("countries")
+    (folder / "lake").mkdir()
+    names = {"DE": "Germany", "FR": "France", "KR": "South Korea", "NG": "Nigeria", "NO": "Norway"}
+    rows = [f"{code},{name},{name.upper()}" for code, name in names.items()]
+    (folder / "lake" / "world.csv").write_text("\n".join(["code,land,loud", *rows]))
+    return pexeso.build_index(folder / "lake", folder / "lake.pexeso")
+
+
+@pytest.mark.parametrize("rerank", [True, False])
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("code", ["FR", "NG", "DE"]),
+        ("land", ["FRANCE", "Germany", "Nigeria"]),
+        ("loud", ["France", "GERMANY", "NIGERIA"]),
+        ("code", ["Deutschland", "Frankreich"]),  # no text is equal: the first of the table
+    ],
+)
+def test_of_copies_in_one_table_that_with_equal_texts_comes_first(
+    countries, column, values, rerank
+):
+    [match] = countries.search(values, rerank=rerank)
+    assert (match.table, match.column) == ("world.csv", column)
+    assert sorted(copy.column for copy in (match, *match.copies)) == ["code", "land", "loud"]
+    assert match.joinability == 1.0
