@@ -81,8 +81,7 @@ def search_store(
 
     try:
         scan.require_room()
-        if scan.n_partitions > 1:  # else nothing of it is read ahead
-            scan.watch.restart()
+        scan.watch.move_on()
         passes = passes_of(scan, queries, options)
         left = [
             search_pass

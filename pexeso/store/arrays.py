@@ -39,7 +39,11 @@ class FaultWatch:
 
     def restart(self) -> None:
         """Forget the pages that were missing until now."""
-        self._before = usage("ru_majflt")
+        self._before = self._latest = usage("ru_majflt")
+
+    def move_on(self) -> None:
+        """Forget the pages that were missing before this was called last."""
+        self._before, self._latest = self._latest, usage("ru_majflt")
 
     def missing(self) -> bool:
         return usage("ru_majflt") - self._before > FEW_FAULTS

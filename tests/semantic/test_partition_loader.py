@@ -1,5 +1,7 @@
 """Tests of memory budgets on CPU and device, and of what opening a partition reads."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -18,6 +20,7 @@ from pexeso.options import SearchOptions
 from pexeso.semantic import partition_loader
 from pexeso.semantic.executor import search_store
 from pexeso.semantic.partition_loader import CHECK_BYTES, MIN_PAIRS, PartitionLoader
+from pexeso.store import arrays
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 MIB = 1 << 20
@@ -215,6 +218,22 @@ def test_where_pages_are_missing_what_a_search_reads_is_asked_for_and_nothing_el
         # A pivot's distance to itself is known to be zero (Lemma 2): its vector is not read.
         assert len(rows - wanted["vectors"]) <= (1 if options.map == "pivots" else 0)
         assert len(wanted["vectors"]) < partition.n_values
+
+
+@pytest.mark.parametrize("n_partitions", [1, 2])
+def test_pages_that_were_missing_once_are_not_asked_for_ever_after(lake, n_partitions, monkeypatch):
+    faults = [0]
+    monkeypatch.setattr(arrays, "usage", lambda field: faults[0])
+    options = LAYOUTS["projection, blocks"]
+    lake = replace(lake, partitions=[number % n_partitions for number in lake.partitions])
+    scan = scan_of(lake.store(options), options)
+    query, request = query_of(lake.vectors[10:40], [1] * 30), SearchOptions(max_distance=0.06)
+    missing = []
+    for new in (0, arrays.FEW_FAULTS + 1, 0, 0, 0):
+        search_store(scan, [query], [request])
+        faults[0] += new  # as if the search had found its pages missing
+        missing.append(scan.watch.missing())
+    assert missing == [False, True, True, False, False]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
