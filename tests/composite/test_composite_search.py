@@ -1,5 +1,6 @@
 """Search of composite keys against plain sets, with every filter and every first column."""
 
+import os
 import time
 from dataclasses import asdict, replace
 
@@ -408,7 +409,10 @@ def test_a_thousand_columns_of_few_values_take_no_time():
     begin = time.process_time()
     (match,) = search_keys(rows, query_of(few_values(rng, 60, 3, 9)), None).matches
     assert match.keys > 3
-    assert time.process_time() - begin < 20
+    # Loops whose indices are checked take ten times as long.
+    assert time.process_time() - begin < (
+        100 if os.environ.get("PEXESO_LOOPS") == "checked" else 20
+    )
 
 
 CORPORA = 3000 if EVERYTHING else 300

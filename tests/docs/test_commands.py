@@ -236,13 +236,8 @@ class _Checker(doctest.OutputChecker):
         )
 
 
-LONG = (
-    "docs/how-to/choose-thresholds.md",
-    "docs/how-to/models.md",
-    "docs/how-to/join-by-a-learned-rule.md",
-    "docs/how-to/join-by-several-columns.md",
-)
-"""Pages whose commands take half a minute each."""
+LONG = ("docs/how-to/choose-thresholds.md",)
+"""Pages whose commands take half a minute."""
 
 
 def runs(page: Path) -> bool:

@@ -19,6 +19,7 @@ import torch
 from long_runs import long_but
 
 from pexeso.engine import maps
+from pexeso.engine.maps import choose_axes
 
 WORKER = Path(__file__).with_name("answers_worker.py")
 ROOT = WORKER.parent.parent.parent
@@ -103,7 +104,7 @@ def signs_turned(
     vectors: torch.Tensor, n_axes: int, *, seed: int = 0, among: torch.Tensor | None = None
 ) -> torch.Tensor:
     """Principal axes, every second one turned round, each some last bits off."""
-    axes = maps.choose_axes(vectors, n_axes, seed=seed, among=among)
+    axes = choose_axes(vectors, n_axes, seed=seed, among=among)
     signs = torch.where(torch.arange(len(axes)) % 2 == 0, -1.0, 1.0)[:, None].double()
     noise = torch.randn(axes.shape, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     return axes * signs * (1 + 1e-15 * noise)

@@ -168,7 +168,7 @@ def test_checkout_home_and_temporary_folder_may_have_any_name(small_lake, tmp_pa
         )
         assert done.returncode == 0, done.stdout + done.stderr
         loaded, _, said = done.stdout.partition("\n")
-        assert loaded == str(checkout / "pexeso" / "cli" / "main.py")
+        assert loaded == str(checkout / "pexeso" / "faces" / "cli" / "main.py")
         return said
 
     small = ("--spark-master", "local[1]", "--spark-conf", "spark.driver.memory=700m")
