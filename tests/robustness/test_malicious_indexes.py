@@ -94,6 +94,13 @@ def without_seal(index: Path, copy: Path) -> Path:
     return harm.copy_with(index, copy, change=harm.put("generation", value=5), seal=False)
 
 
+def nested_manifest(index: Path, copy: Path) -> Path:
+    harm.copy_with(index, copy)
+    (copy / "manifest.json").unlink()  # a link to that of the index
+    (copy / "manifest.json").write_bytes(harm.NESTED)
+    return copy
+
+
 PLACES = {
     "a link for a file": linked_file,
     "a link for a folder": linked_folder,
@@ -101,6 +108,7 @@ PLACES = {
     "a pipe for a file": pipe(f"{harm.PARTITION}/vectors.npy"),
     "a pipe for the manifest": pipe("manifest.json"),
     "a manifest without its checksum": without_seal,
+    "a manifest nested too deep": nested_manifest,
 }
 
 
