@@ -113,29 +113,6 @@ def test_postings_in_small_pieces_are_whole_columns(monkeypatch):
     assert len(torch.unique(torch.cat(pieces))) == 5_000
 
 
-def test_making_a_lake_holds_a_few_chunks_only(tmp_path, monkeypatch):
-    import benchmarks.datasets.calibrated as module
-
-    monkeypatch.setattr(module, "CHUNK_BYTES", 1 << 20)
-    held = _Held()
-    with held:
-        CalibratedData(MODELS["open"], 0.002, 0, tmp_path).load()
-    assert held.max_bytes < 34_400 * 300 * 4 / 5
-
-
-class _Held(torch.utils._python_dispatch.TorchDispatchMode):
-    """Keeps account of the largest tensor that any operation returns, in bytes."""
-
-    max_bytes = 0
-
-    def __torch_dispatch__(self, function, types, arguments=(), options=None):
-        result = function(*arguments, **(options or {}))
-        for tensor in result if isinstance(result, tuple | list) else (result,):
-            if isinstance(tensor, torch.Tensor):
-                self.max_bytes = max(self.max_bytes, tensor.untyped_storage().nbytes())
-        return result
-
-
 def test_pair_shares_are_those_of_all_pairs():
     generator = torch.Generator().manual_seed(1)
     vectors = torch.randn(300, 20, generator=generator)

@@ -187,38 +187,6 @@ def test_without_the_values_of_columns_a_kernel_must_search_by_itself(monkeypatc
         search(lake, lake.queries[0], choose_kernel("torch", CPU), SearchStats())
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA GPU")
-def test_a_device_that_is_not_there_is_refused(tmp_path):
-    done = run_command("--output", str(tmp_path))
-    assert done.exit_code == 2
-    assert "The device cuda was asked for" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ["--data", "web"],
-            "Data sets are swdc, index, out-of-core, open, lwdc, words. Got web instead.",
-        ),
-        (["--queries", "0"], "0 is not in the range x>=1"),
-        (["--scale", "0"], "0.0 is not in the range 0.0<x<=1.0"),
-        (["--budget", "480"], "as in 8m. Got '480'."),
-        (["--budget", "0s"], "A duration is a positive number and s, m or h"),
-        (["--preset", "paper"], "'paper' is not one of"),
-    ],
-)
-def test_arguments_that_are_none_are_refused(arguments, message):
-    done = run_command(*arguments)
-    assert done.exit_code == 2
-    assert message in done.stderr
-
-
-@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("8m", 480), ("1.5h", 5400)])
-def test_budgets_are_durations(text, seconds):
-    assert command.Budget().convert(text, None, None) == seconds
-
-
 def test_a_scale_that_leaves_too_few_columns_is_raised(monkeypatch):
     monkeypatch.setattr("benchmarks.gpu.dataset.make_lake", run_out)
     clock = Clock(300)
@@ -272,12 +240,6 @@ def test_a_grid_without_memory_is_left_out(monkeypatch):
     clock = Clock(300)
     assert run_published("swdc", published_of(), clock, 300.0) == []
     assert "GB of memory" in clock.left_out[0]["reason"]
-
-
-def test_reserved_seconds_are_not_left():
-    clock = Clock(300)
-    clock.reserved = 299.0
-    assert 0 < clock.left < 1.0
 
 
 def test_partitions_hold_the_whole_plan():
@@ -392,12 +354,3 @@ def test_what_does_not_fit_is_made_smaller_or_left_out():
     assert fitting_scale(model, 1.0, 16, 75_000_000, 40 * 10**9) == 1.0
     assert fitting_scale(model, 1.0, 16, 75_000_000, 20 * 10**9) == 0.5
     assert fitting_scale(model, 1.0, 16, 75_000_000, 10**9) is None
-
-
-def test_there_must_be_time(capsys):
-    clock = Clock(0.0)
-    assert (
-        run_data_set("swdc", 0.001, Wanted(OPTIONS), CPU, ("torch",), CEILINGS, clock, 1e6) is None
-    )
-    assert clock.left_out[0]["part"] == "swdc"
-    assert "left out: swdc" in capsys.readouterr().out

@@ -69,21 +69,6 @@ def test_w7_net_costs():
     assert of_lists > net.min()
 
 
-def test_w7_by_the_misprinted_rate_the_decision_is_the_same():
-    w = w7_candidates()
-    bound, rest, step = upper_bound(w.count, 10, 4, w.size, w.end), w.size - w.end, 3
-    ends, _ = expected_after_lists(w, 10, 4, 7, bound)
-    more = w.count * step // (10 - w.first + 1)
-    assert more.tolist() == [0, 0, 0, 0]
-    bounds_then = np.minimum(bound, w.count + more + np.minimum(10 - 7, w.size - ends))
-    assert (bounds_then <= 3).tolist() == [False, False, True, True]
-    benefit = benefit_of_lists(rest, w.size - ends, bounds_then, 3, W7_COSTS)
-    assert benefit == pytest.approx(24.3, abs=0.06)
-    of_lists = W7_COSTS.of_lists(W7_LISTS[4:7]).sum() - benefit
-    assert of_lists == pytest.approx(-8.1, abs=0.06)
-    assert of_lists > -21.4
-
-
 @given(st.integers(0, 10**6))
 def test_net_costs_are_those_of_their_definition(seed):
     rng = np.random.default_rng(seed)

@@ -126,28 +126,6 @@ def test_a_batch_holds_no_more_products_than_it_is_told(monkeypatch, lake, queri
     assert max(seen) <= 3000
 
 
-@pytest.mark.parametrize(
-    "spec", ["brute_gemm", "faiss_flat", "ball_tree", "ept", "faiss_hnsw", "faiss_pq"]
-)
-def test_what_a_rival_is_not_told_about_is_refused(spec, lake):
-    if spec.startswith("faiss"):
-        pytest.importorskip("faiss")
-    (candidate,) = load_candidates([spec], CPU)
-    with pytest.raises(
-        InputError, match=rf"Build arguments of {spec} are: .*\. Got colour instead\."
-    ):
-        candidate.adapter(CPU).build(lake, {"colour": 1})
-
-
-def test_a_precision_that_there_is_not_is_refused(lake):
-    from benchmarks.algorithms.brute_gemm.module import BruteGemm
-
-    with pytest.raises(
-        InputError, match=r"must be one of float32, bfloat16, float16\. Got 'float8' instead"
-    ):
-        BruteGemm(CPU).build(lake, {"precision": "float8"})
-
-
 def one_column(name, vectors, max_distance=0.06):
     ones = torch.ones(len(vectors), dtype=torch.int64)
     return BenchmarkQuery(name, vectors, ones, len(vectors), max_distance, 1)
@@ -252,13 +230,6 @@ def test_more_groups_of_pivots_leave_fewer_candidates(lake, queries):
     assert touched[0] > 1.5 * touched[1] > 1.5 * touched[2]
 
 
-def test_a_pivot_table_without_pivots_is_refused(lake):
-    from benchmarks.algorithms.ept.module import ExtremePivotTable
-
-    with pytest.raises(InputError, match="Got 0 groups of 64 instead"):
-        ExtremePivotTable(CPU).build(lake, {"n_groups": 0})
-
-
 @pytest.mark.parametrize("name", ["faiss_hnsw", "faiss_pq"])
 def test_an_approximate_rival_reaches_the_recall_it_was_tuned_to(name, lake, queries):
     pytest.importorskip("faiss")
@@ -320,14 +291,6 @@ def test_the_halves_of_a_sample_share_no_column_and_hold_the_right_pairs(lake, q
         )
         assert half.recall(wrong) == 1.0
         assert half.precision(wrong) == pytest.approx(1 - 1 / len(wrong[0]))
-
-
-@pytest.mark.parametrize("target", [0, 1.5])
-def test_a_recall_that_cannot_be_is_refused(target):
-    pytest.importorskip("faiss")
-    (candidate,) = load_candidates(["faiss_hnsw"], CPU)
-    with pytest.raises(InputError, match=f"over 0 and at most 1. Got {float(target)} instead"):
-        candidate.adapter(CPU).set_query_arguments({"target_recall": target})
 
 
 def test_a_graph_answers_more_values_than_faiss_searches_between_two_looks_for_ctrl_c():
