@@ -1,13 +1,11 @@
 """Estimates from samples: the enumerated and simulated figures, and the exact values at rate 1."""
 
 import math
-from itertools import product
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from pexeso.acquisition.graph import join_informativeness
 from pexeso.acquisition.intervals import (
     correlation_estimate,
     quality_estimate,
@@ -17,36 +15,6 @@ from pexeso.acquisition.quality import Dependency
 from pexeso.joins.measures import correlation
 from tests.acquisition.oracle import quality
 from tests.acquisition.sampled_pairs import correlated_sample
-
-SIDES = np.repeat([1, 1, 0], [2000, 1000, 500]), np.repeat([1, 0, 1], [2000, 1000, 500])
-N_DRAWS = 200
-
-
-def test_ac14_informativeness_of_the_whole():
-    assert join_informativeness(*SIDES) == pytest.approx(0.350645, abs=1e-6)
-
-
-def subsets(n):
-    return [np.array(kept, bool) for kept in product([0, 1], repeat=n)]
-
-
-def test_ac15_expected_informativeness_by_all_subsets_of_keys():
-    left, right = np.array([1, 1, 1]), np.array([0, 0, 1])
-    assert join_informativeness(left, right) == pytest.approx(0.420620, abs=1e-6)
-    values = np.array([join_informativeness(left * k, right * k) for k in subsets(3)])
-    # Undefined also where one distinct pair is there, 0/0.
-    defined = np.array([k.sum() > 1 for k in subsets(3)])
-    assert defined.mean() == 0.5
-    assert np.where(defined, values, 0).mean() == pytest.approx(0.177577, abs=1e-6)
-    assert values[defined].mean() == pytest.approx(0.355155, abs=1e-6)
-
-
-def test_ac15_expected_quality_by_all_subsets_of_rows():
-    table = pa.table({"A": ["a", "a"], "B": ["b1", "b2"]})
-    dependency = [Dependency(("A",), "B")]
-    assert quality(table, dependency) == 0.5
-    values = [quality(table.filter(pa.array(k)), dependency) for k in subsets(2) if k.any()]
-    assert np.mean(values) == pytest.approx(0.8333, abs=1e-4)
 
 
 def drawn(rng, n_keys, n_rows):
