@@ -218,23 +218,10 @@ def test_rows_are_joined_both_ways():
     assert (last.most_rows, last.most_query_rows) == (2, 2)
 
 
-@pytest.mark.parametrize("row_filter", FILTERS)
-def test_a_key_of_equal_values_needs_two_cells(row_filter):
-    query = query_of([["x", "x"]])
-    rows = row_keys([[["x", "y"]], [["y", "x", "x"]]])
-    assert in_short(search_keys(rows, query, row_filter=row_filter)) == [(1, 1, (1, 2))]
-
-
 def test_a_row_of_many_equal_cells_takes_no_time():
     tables = [[["x"] * 60], [["x"] * 30 + ["y"] * 30] * 3]
     answer = search_keys(row_keys(tables), query_of([["x"] * 4, ["x", "y", "y", "x"]]))
     assert in_short(answer) == [(0, 1, (0, 1, 2, 3)), (1, 1, (0, 1, 2, 3))]
-
-
-def test_keys_in_two_mappings_do_not_add_up():
-    query = query_of([["lee", "muhammad"], ["muhammad", "lee"], ["ada", "lovelace"]])
-    tables = [[["muhammad", "lee"], ["lovelace", "ada"]]]
-    assert in_short(search_keys(row_keys(tables), query)) == [(0, 2, (1, 0))]
 
 
 @pytest.mark.parametrize("row_filter", FILTERS)

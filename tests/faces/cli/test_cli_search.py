@@ -114,23 +114,6 @@ def test_why_two_columns_match(run, small_index, places):
     assert nearest.startswith("    Xyzzyx  nearest  ")
 
 
-def test_why_two_columns_do_not_match(run, small_index, places):
-    result = run("explain", small_index, f"{places}:place", "nested/companies.csv:name", "--json")
-    document = json.loads(result.stdout)
-    assert (document["table"], document["column"]) == ("nested/companies.csv", "name")
-    assert (document["joinability"], document["matched"], document["total"]) == (0.0, 0, 4)
-    assert document["pairs"] == []
-    assert [miss["query"] for miss in document["unmatched"]] == [
-        "Oslo",
-        "rome",
-        " MADRID ",
-        "Xyzzyx",
-    ]
-    assert all(
-        miss["reason"] == "too far" and miss["distance"] > 0.35 for miss in document["unmatched"]
-    )
-
-
 def test_without_a_lake_column_the_first_found_is_explained(run, fail, small_index, places):
     first = run("explain", small_index, f"{places}:place", "--json")
     searched = json.loads(run("search", small_index, f"{places}:place", "--json").stdout)
