@@ -282,28 +282,6 @@ def test_info_counts_what_is_in_and_what_was_left_out(index):
     assert (info.files, info.tables, info.columns, info.columns_indexed) == (7, 5, 12, 7)
     assert info.values == 33
     assert info.partitions[0]["columns"] == 7
-    assert [group.to_dict() for group in info.left_out] == [
-        {"reason": "no readable Parquet file", "tables": 1, "examples": ["broken.parquet"]},
-        {
-            "reason": "text without columns, not delimited text",
-            "tables": 1,
-            "examples": ["notes.txt"],
-        },
-        {
-            "reason": "numbers",
-            "columns": 4,
-            "examples": [
-                "cities.csv:people",
-                "nested/capitals.tsv:Seat since",
-                "numbers.csv:amount",
-            ],
-        },
-        {
-            "reason": "2 rows, at least 5 needed (min_rows)",
-            "columns": 1,
-            "examples": ["short.csv:city"],
-        },
-    ]
     assert info.repaired == len(index.notes()) == 0
     assert info.to_dict()["left_out"] == [group.to_dict() for group in info.left_out]
     listing = index.left_out()

@@ -16,7 +16,6 @@ from benchmarks.datasets.calibrated import calibrated_model, plan_lake
 from benchmarks.gpu import brute, checks, command, fitting, published
 from benchmarks.gpu.brute import ProductFinder, run_brute_force
 from benchmarks.gpu.dataset import measure_rivals, run_data_set
-from benchmarks.gpu.fitting import fitting_scale
 from benchmarks.gpu.lakes import ResidentLake, Wanted, cut_plan, make_lake
 from benchmarks.gpu.measure import ColumnValuesNeededError, joined, search
 from benchmarks.gpu.neighbours import lack_of, pairs_by_neighbours
@@ -187,16 +186,6 @@ def test_without_the_values_of_columns_a_kernel_must_search_by_itself(monkeypatc
         search(lake, lake.queries[0], choose_kernel("torch", CPU), SearchStats())
 
 
-def test_a_scale_that_leaves_too_few_columns_is_raised(monkeypatch):
-    monkeypatch.setattr("benchmarks.gpu.dataset.make_lake", run_out)
-    clock = Clock(300)
-    run_data_set("open", 0.0005, Wanted(OPTIONS), CPU, ("torch",), CEILINGS, clock, 1e6)
-    assert clock.left_out[0] == {
-        "part": "open at scale 0.0005",
-        "reason": "too few columns; run at 0.000925926",
-    }
-
-
 def run_out(*given):
     raise torch.OutOfMemoryError("no room for the test")
 
@@ -233,13 +222,6 @@ def test_a_wrong_answer_of_the_layout_as_published_is_found(monkeypatch):
     monkeypatch.setattr(published, "measure_single", without_the_last)
     with pytest.raises(checks.WrongAnswerError, match="swdc as published, 4,300 values"):
         run_published("swdc", published_of(), Clock(300), 300.0)
-
-
-def test_a_grid_without_memory_is_left_out(monkeypatch):
-    monkeypatch.setattr(published, "free_bytes", lambda device: 1000)
-    clock = Clock(300)
-    assert run_published("swdc", published_of(), clock, 300.0) == []
-    assert "GB of memory" in clock.left_out[0]["reason"]
 
 
 def test_partitions_hold_the_whole_plan():
@@ -287,15 +269,6 @@ def test_products_of_torch_must_give_the_right_answers():
     wrong = [answers[0], (columns, counts + 1), answers[2]]
     with pytest.raises(checks.WrongAnswerError, match="swdc, products in float32, column of"):
         measure_rivals(lake, lake.queries, wrong, Clock(300))
-
-
-def test_products_without_room_are_left_out(monkeypatch):
-    lake = small_lake()
-    answers = run_brute_force(lake, lake.queries, None).answers
-    monkeypatch.setattr("benchmarks.gpu.dataset.free_bytes", lambda device: 4 << 30)
-    clock = Clock(300)
-    assert list(measure_rivals(lake, lake.queries, answers, clock)) == ["float32"]
-    assert clock.left_out[0]["part"] == "swdc: products in bfloat16"
 
 
 def test_neighbours_of_others_must_give_the_right_answers():
@@ -347,10 +320,3 @@ def test_zeros_behind_vectors_change_no_pair():
         matches.append({tuple(pair) for pair in torch.stack(match(), 1).tolist()})
     assert matches[0] == matches[1]
     assert len(matches[0]) >= len(query)
-
-
-def test_what_does_not_fit_is_made_smaller_or_left_out():
-    model = calibrated_model("open")
-    assert fitting_scale(model, 1.0, 16, 75_000_000, 40 * 10**9) == 1.0
-    assert fitting_scale(model, 1.0, 16, 75_000_000, 20 * 10**9) == 0.5
-    assert fitting_scale(model, 1.0, 16, 75_000_000, 10**9) is None

@@ -18,9 +18,8 @@ from benchmarks.overlap_published import (
     published_josie,
     threshold_after,
 )
-from benchmarks.token_sets import power_law_lake
-from pexeso.sets.overlap.index import build_index, prepare_query, query_of_tokens
-from pexeso.sets.overlap.josie import ReadCosts, josie, prefix_length, upper_bound
+from pexeso.sets.overlap.index import build_index, prepare_query
+from pexeso.sets.overlap.josie import ReadCosts, prefix_length, upper_bound
 from pexeso.sets.overlap.planner import merge_list
 
 W7_COSTS = ReadCosts(10, 0.1, 5, 0.05)
@@ -177,41 +176,3 @@ def test_answers_are_those_of_merge_list(k, batch):
             == floored
         )
         assert probe_set(index, query, k, exclude=[0], at_least=3).pairs() == floored
-
-
-def test_a_candidate_knows_where_it_was_first_met():
-    index = index_of([["a", "b", "c", "d"], ["b", "d"], ["d"]])
-    run = PublishedRun(index, query_of(index, ["b", "c", "d"]), 5, ReadCosts(100, 1, 0, 0), batch=1)
-    run._read_lists()
-    first = {
-        number: begin
-        for number, begin in zip(
-            run.candidates.number.tolist(), run.candidates.begin.tolist(), strict=True
-        )
-    }
-    while run.n_read < run.query.n_blocks:
-        run._read_lists()
-    later = dict(zip(run.candidates.number.tolist(), run.candidates.begin.tolist(), strict=True))
-    assert first
-    assert {number: later[number] for number in first} == first
-    assert (run.candidates.end >= run.candidates.begin).all()
-
-
-@pytest.mark.parametrize("k", [5, 10])
-def test_josie_reads_less_than_probe_set(k):
-    offsets, numbers = power_law_lake(3000, largest=3000, seed=1)
-    sets = [part.tolist() for part in np.split(numbers, offsets[1:-1])]
-    index = index_of([[f"t{number}" for number in one] for one in sets])
-    costs = ReadCosts(1, 0.00125, 1, 0.0017)
-    rows = [row for row, one in enumerate(sets) if 50 <= len(one) <= 3000][:40]
-    work = []
-    for row in rows:
-        query = query_of_tokens(index, index.suffix(row, 0))
-        runs = [
-            search(index, query, k, costs=costs, exclude=[row]) for search in (josie, probe_set)
-        ]
-        assert runs[0].pairs() == runs[1].pairs()
-        work.append([[one.reads.cost, one.reads.sets] for one in runs])
-    ours, probes = np.array(work).mean(axis=0)
-    assert ours[0] < probes[0]
-    assert ours[1] < probes[1]

@@ -164,42 +164,6 @@ def test_merge_list_equals_brute_force():
             assert merge_list(index, query_of(index, query), k, exclude=list(sets)).pairs() == []
 
 
-def test_bounds_never_rise_and_never_fall_below_the_overlap():
-    rng = np.random.default_rng(3)
-    for _ in range(2 * LAKES):
-        sets = random_lake(rng)
-        index = index_of(sets)
-        query = random_query(rng, sets)
-        batch = int(rng.choice([1, 3]))
-        run = SteppedRun(index, query_of(index, query), 2, COSTS["disk"], batch=batch, min_sample=1)
-        bounds = {}
-        going = True
-        while going:
-            going = run.step()
-            for set_id, bound in zip(
-                index.ids_of(run.candidates.number).tolist(), run.bounds().tolist(), strict=True
-            ):
-                assert bound >= len(set(sets[set_id]) & set(query))
-                assert bound <= bounds.get(set_id, bound)
-                bounds[set_id] = bound
-        # Every candidate was read, or ruled out, before the end.
-        assert len(run.candidates) == 0
-
-
-def test_acceptance_6_nothing_is_left_that_could_enter():
-    rng = np.random.default_rng(22)
-    for _ in range(60):
-        sets = random_lake(rng)
-        index, k = index_of(sets), int(rng.choice([1, 2, 5]))
-        query = query_of(index, random_query(rng, sets))
-        run = SteppedRun(index, query, k, COSTS["dear lists"], batch=2)
-        while run.step():
-            pass
-        assert len(run.candidates) == 0
-        # Sets that no list named cannot enter: the prefix has been read, or all lists.
-        assert run.n_read == query.n_blocks or run.accounted >= run.best.prefix(len(query))
-
-
 def test_acceptance_11_the_answer_is_the_same_in_any_thread_and_however_the_lake_is_divided():
     rng = np.random.default_rng(23)
     for _ in range(LAKES):

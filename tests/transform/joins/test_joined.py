@@ -15,6 +15,7 @@ import pexeso
 from pexeso.errors import InputError
 from tests.transform.joins.small_tables import (
     APPROVAL,
+    CASES,
     EMAILS,
     FIRST,
     LAST,
@@ -30,14 +31,6 @@ from tests.transform.joins.small_tables import (
 )
 
 learn = pexeso.learn_transformation
-
-CASES = {
-    "two columns": (PEOPLE, MAILS, ["first", "last"], ["mail"]),
-    "presidents": (PRESIDENTS, APPROVAL, ["President"], ["President"]),
-    "teachers": (TEACHERS, EMAILS, ["Name"], ["Email"]),
-    "several programs": (MIXED, MIXED_MAILS, ["who"], ["mail"]),
-    "two columns of the target": (MAILS, PEOPLE, ["mail"], ["first", "last"]),
-}
 
 
 def repeated(table, times):
