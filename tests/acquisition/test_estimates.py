@@ -33,7 +33,7 @@ def test_ac15_errors_shrink_with_the_rate_and_vanish_at_one():
         estimates = []
         for seed in range(12):
             test = [KeyTest(("k",), rate)]
-            rows = correlated_sample(table, test, seed=seed).rows
+            rows = correlated_sample(table, test, seed=seed)
             estimates.append(correlation_estimate(rows, None, test, ["x"], ["y"], seed=seed))
         errors.append(np.mean([abs(one.value - exact) for one in estimates]))
         widths.append(np.mean([one.high - one.low for one in estimates]))
@@ -59,7 +59,7 @@ def test_rows_with_counts_and_their_order_change_nothing():
     rng = np.random.default_rng(5)
     table = drawn(rng, 400, 900)
     edges = [KeyTest(("k",), 0.4)]
-    rows = correlated_sample(table, edges).rows.select(["k", "x", "y"])
+    rows = correlated_sample(table, edges).select(["k", "x", "y"])
     counts = rng.integers(0, 3, rows.num_rows)
     order = rng.permutation(np.repeat(np.arange(rows.num_rows), counts))
     for estimate, of in (
@@ -76,7 +76,7 @@ def test_each_edge_with_a_test_of_its_own_counts_once():
     table = drawn(rng, 300, 3000)
     table = table.append_column("l", pa.array(rng.integers(0, 400, 3000)))
     edges = [KeyTest(("k",), 0.5), KeyTest(("l",), 0.5)]
-    rows = correlated_sample(table, edges).rows
+    rows = correlated_sample(table, edges)
     both = correlation_estimate(rows, None, edges, ["x"], ["y"])
     again = correlation_estimate(rows, None, [*edges, edges[0]], ["x"], ["y"])
     assert again == both
@@ -88,7 +88,7 @@ def test_each_edge_with_a_test_of_its_own_counts_once():
 def test_heavy_keys_outside_of_the_sample_widen_the_interval():
     table = drawn(np.random.default_rng(7), 900, 2000)
     edges = [KeyTest(("k",), 0.3)]
-    rows = correlated_sample(table, edges).rows
+    rows = correlated_sample(table, edges)
     plain, wide, none = (
         correlation_estimate(rows, None, edges, ["x"], ["y"], unsampled=[squares])
         for squares in (0.0, 15_000.0, 1e9)
@@ -104,7 +104,7 @@ def test_values_of_one_key_each_carry_no_interval():
     keys = [str(k) for k in range(400)]
     table = pa.table({"k": keys, "x": keys, "y": keys})
     edges = [KeyTest(("k",), 0.5)]
-    rows = correlated_sample(table, edges).rows
+    rows = correlated_sample(table, edges)
     estimate = correlation_estimate(rows, None, edges, ["x"], ["y"])
     assert not estimate.reliable
     assert "not in the sample" in estimate.reason
@@ -120,7 +120,7 @@ def test_no_wrong_row_in_the_sample_does_not_mean_that_there_is_none():
     exact = quality(table, dependency)
     n_missed = 0
     for seed in range(20):
-        rows = correlated_sample(table, edges, seed=seed).rows
+        rows = correlated_sample(table, edges, seed=seed)
         estimate = quality_estimate(rows, None, edges, dependency, seed=seed)
         n_missed += estimate.value == 1
         assert estimate.low <= exact < 1
@@ -132,7 +132,7 @@ def test_p9_few_rows_of_the_join_carry_no_interval():
     keys = [str(k) for k in range(160)]
     table = pa.table({"k": keys, "x": ["a", "b"] * 80, "y": ["u", "u", "v", "v"] * 40})
     edges = [KeyTest(("k",), 0.5)]
-    rows = correlated_sample(table, edges).rows
+    rows = correlated_sample(table, edges)
     assert 50 < rows.num_rows < 100
     estimate = quality_estimate(rows, None, edges, [Dependency(("x",), "y")])
     assert (estimate.low, estimate.high, estimate.reliable) == (0.0, 1.0, False)

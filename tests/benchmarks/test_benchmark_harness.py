@@ -111,17 +111,6 @@ def test_one_wrong_answer_in_a_batch_is_found(small_lake):
     assert result["differences"][0].startswith("wrong and float64 differ on query 4 ")
 
 
-def test_a_batch_with_an_answer_too_few_is_an_error(small_lake):
-    class TooFew(Answer):
-        def query_batch(self, queries):
-            return [self.query(query) for query in queries[1:]]
-
-    with pytest.raises(ValueError, match="few gave 5 answers to a batch of 6 query columns"):
-        run_benchmark(
-            small_lake, [Candidate("few", TooFew, True, {}, {})], Settings(queries=6, batched=True)
-        )
-
-
 def test_a_wrong_algorithm_is_caught_and_named(small_lake):
     candidates = [*load_candidates(["brute_gemm"], CPU), Candidate("wrong", Answer, True, {}, {})]
     result = run_benchmark(small_lake, candidates, TINY)
@@ -202,12 +191,6 @@ def test_queries_come_from_every_class_of_size_and_none_twice(small_lake):
     for query in queries:
         assert query.total == int(query.weights.sum()) + 1
         assert query.needed == -(-6 * query.total // 10)
-
-
-def test_a_grid_is_the_product_of_its_arguments():
-    names = [candidate.name for candidate in load_candidates(["pexeso:sizes"], CPU)]
-    assert len(names) == len(set(names)) == 15
-    assert names[0] == "pexeso:sizes(n_levels=2,n_pivots=3)"
 
 
 @pytest.mark.parametrize("name", known_algorithms())

@@ -123,13 +123,6 @@ def test_a_sweep_over_columns_asks_the_same(small_random):
     assert max(ratios) == pytest.approx(min(ratios)), "the same query values at every size"
 
 
-def test_a_sweep_over_dimensions_makes_other_lakes(small_random):
-    result = run_sweep(sweep("dimensions", (8, 24)), Source("random"), TINY)
-    assert [row["dimensions"] for row in result["rows"]] == [8, 24]
-    assert len(result["lakes"]) == 2
-    assert small_random == [(8, 1.0), (24, 1.0)]
-
-
 def test_a_difference_says_at_which_point(small_random, monkeypatch):
     from benchmarks.algorithms.brute_gemm.module import BruteGemm
 
