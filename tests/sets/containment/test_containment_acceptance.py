@@ -1,7 +1,7 @@
 """Tests of the acceptance items of the specification for the method as a whole.
 
-The answers are the same with any number of threads and with hashes from Spark, and memory grows in
-proportion.
+The answers are the same with any number of threads and of partitions, and builds take time in
+proportion. That hashes are those of Spark is tested in `test_hashing`.
 
 Item 11, the published Open Data benchmark, could not be obtained: it is none of the data sets that
 lie next to the repository. What its figures say of the source's tuner and of asymmetric MinHash,
