@@ -15,8 +15,6 @@ import pexeso.build.parts.metadata
 from pexeso.errors import (
     DeviceError,
     EmbedderError,
-    IndexCorruptError,
-    IndexNotFoundError,
     IndexVersionError,
     InputError,
     QueryError,
@@ -284,28 +282,6 @@ def test_info_counts_what_is_in_and_what_was_left_out(index):
     assert (info.files, info.tables, info.columns, info.columns_indexed) == (7, 5, 12, 7)
     assert info.values == 33
     assert info.partitions[0]["columns"] == 7
-    assert [group.to_dict() for group in info.left_out] == [
-        {"reason": "no readable Parquet file", "tables": 1, "examples": ["broken.parquet"]},
-        {
-            "reason": "text without columns, not delimited text",
-            "tables": 1,
-            "examples": ["notes.txt"],
-        },
-        {
-            "reason": "numbers",
-            "columns": 4,
-            "examples": [
-                "cities.csv:people",
-                "nested/capitals.tsv:Seat since",
-                "numbers.csv:amount",
-            ],
-        },
-        {
-            "reason": "2 rows, at least 5 needed (min_rows)",
-            "columns": 1,
-            "examples": ["short.csv:city"],
-        },
-    ]
     assert info.repaired == len(index.notes()) == 0
     assert info.to_dict()["left_out"] == [group.to_dict() for group in info.left_out]
     listing = index.left_out()
@@ -324,37 +300,6 @@ def test_info_counts_what_is_in_and_what_was_left_out(index):
         == sum(path.stat().st_size for path in index.path.rglob("*") if path.is_file())
         - (index.path / "manifest.json").stat().st_size
     )
-
-
-def test_check_finds_a_changed_byte(copy):
-    assert open_index(copy).check() == []
-    vectors = copy / "partitions" / "00000" / "vectors.npy"
-    data = bytearray(vectors.read_bytes())
-    data[-1] ^= 1
-    vectors.write_bytes(data)
-    problems = open_index(copy).check()
-    assert [problem.is_failure for problem in problems] == [True]
-    assert "vectors.npy" in problems[0].sentence
-
-
-def test_no_index_is_refused(tmp_path):
-    with pytest.raises(IndexNotFoundError, match="There is no index at"):
-        open_index(tmp_path / "nothing")
-
-
-def test_a_file_cut_short_is_refused_at_once(copy):
-    values = copy / "partitions" / "00000" / "vectors.npy"
-    values.write_bytes(values.read_bytes()[:-10])
-    with pytest.raises(IndexCorruptError, match=r"vectors\.npy.*bytes"):
-        open_index(copy)
-
-
-def test_another_format_version_is_refused(copy):
-    manifest = copy / "manifest.json"
-    rewrite_manifest(copy, format_version=99)
-    assert b"99" in manifest.read_bytes()
-    with pytest.raises(IndexVersionError, match="99"):
-        open_index(copy)
 
 
 def test_an_index_of_another_embedder_is_refused(copy):

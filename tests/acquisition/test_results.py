@@ -1,6 +1,5 @@
 """Plans and results: what they tell of a plan, in which order, and their machine form."""
 
-import json
 import math
 from dataclasses import replace
 
@@ -191,43 +190,6 @@ def test_a_plan_for_any_column_is_told_with_what_chance_tells(optimal, words):
     )
     assert (answer.stats["columns"], answer.stats["plans_measured"]) == (9, 4)
     assert "plans_formed" not in answer.stats
-
-
-def test_the_machine_form():
-    document = json.loads(json.dumps(result(CHAIN).to_dict()))
-    assert list(document) == [
-        "query", "options", "plans", "n_more", "unit", "stats"
-    ]  # fmt: skip
-    [plan] = document["plans"]
-    assert list(plan)[:11] == [
-        "tables", "path", "price", "correlation", "share", "chance", "chance_share", "quality",
-        "informativeness", "optimal", "gap",
-    ]  # fmt: skip
-    assert plan["tables"][0] == {
-        "table": "D1",
-        "columns": ["State", "Zipcode"],
-        "sql": 'SELECT "State", "Zipcode" FROM "D1"',
-        "price": pytest.approx(0.811278 + 1.5, abs=1e-6),
-    }
-    assert plan["path"][1] == {
-        "left": "D1",
-        "left_columns": ["State"],
-        "right": "D2",
-        "right_columns": ["State"],
-        "informativeness": pytest.approx(0.268494, abs=1e-6),
-        "keys": 1,
-        "left_rows": 3,
-        "right_rows": 2,
-        "relation": "N:M",
-        "fan_out": "keys repeat in both tables (up to 3 and 2 rows), so that rows multiply",
-        "condition": "D1:State = D2:State",
-    }
-    assert (plan["correlation"], plan["quality"], plan["optimal"]) == (0.5, 0.75, True)
-    assert plan["want"] == [{"table": "D2", "column": "Disease"}]
-    assert document["stats"] == {
-        "tables": 5, "joins": 5, "plans_formed": 9, "plans_measured": 4, "stopped": "",
-        "seconds": 1.25, "sampled": False,
-    }  # fmt: skip
 
 
 def test_without_a_plan_there_is_a_reason():

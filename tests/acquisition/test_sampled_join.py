@@ -253,7 +253,7 @@ def test_an_interval_of_a_tree_with_two_tests_covers_its_correlation():
         samples = {
             name: correlated_sample(
                 tables[name], [edge for edge in edges if edge.names[0] in names], seed=seed
-            ).rows
+            )
             for name, names in tests.items()
         }
         join = sample_join(samples, EDGES, WANTED, keep_keys=True)

@@ -13,15 +13,11 @@ from benchmarks.acquisition import plan_figures as resampling
 from benchmarks.acquisition.market import About, Query, determined, market_of
 from benchmarks.acquisition.plan_figures import (
     Setting,
-    all_measured,
     difference,
-    exact_search,
     measured_plans,
     measures_of,
     price_range,
-    published_search,
     resampled,
-    timed,
 )
 from benchmarks.acquisition.plan_tables import direct_table, searches_table, thinned_table
 from benchmarks.cli import main
@@ -118,23 +114,6 @@ def test_budgets_bound_prices(setting, result):
     row = resampling._budget(setting, query, price_range(setting, query), 0.01)
     assert not row["affordable"]
     assert "exact" not in row
-
-
-def test_what_takes_too_long_is_told(setting):
-    query = setting.market.about.queries[1]
-    request = setting.request(query)
-    hasty = Setting(**{**vars(setting), "max_seconds": 0.0})
-    assert published_search(hasty, request)["stopped"] == "time"
-    assert all_measured(hasty, request)["stopped"] == "time"
-    assert exact_search(hasty, request)["stopped"] == "time"
-
-
-def test_long_runs_are_not_repeated(monkeypatch):
-    runs = []
-    n_runs, seconds = timed(lambda: runs.append(0) or len(runs), 3)
-    assert (n_runs, seconds["repeats"]) == (3, 3)
-    monkeypatch.setattr("benchmarks.acquisition.plan_figures.PATIENCE", -1.0)
-    assert timed(lambda: 0, 3)[1]["repeats"] == 1
 
 
 def test_differences_are_shares_of_the_optimum():

@@ -1,22 +1,18 @@
 import json
-import types
 
 import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
 
-from benchmarks import datasets, report
+from benchmarks import report
 from benchmarks.checking import oracle_answer
 from benchmarks.cli import main
 from benchmarks.declared import Algorithm, Candidate, known_algorithms, load_candidates
 from benchmarks.drawing import SIZE_CLASSES, draw_queries, size_class
 from benchmarks.harness import Settings, run_benchmark
-from benchmarks.machine import describe_machine, find_device
 from benchmarks.memory import peak_memory
-from benchmarks.source import Source
-from benchmarks.timing import ask_batch, measure_in_turn
-from pexeso.errors import DeviceError, InputError, LakeError, MissingPackageError
+from benchmarks.timing import measure_in_turn
 
 CPU = torch.device("cpu")
 TINY = Settings(queries=6, repeats=2, threads=1)
@@ -101,28 +97,6 @@ def test_a_batch_is_one_call_and_every_query_column_in_it_is_checked(small_lake)
     assert result["ratios_to_pexeso"]["brute_gemm"] == pytest.approx(medians[0] / medians[1])
 
 
-def test_a_batch_that_the_algorithm_answers_at_once_is_left_to_it():
-    class AtOnce(Answer):
-        def query_batch(self, queries):
-            self.work = {"distances": 7}
-            return [(torch.tensor([0]), torch.tensor([number])) for number, _ in enumerate(queries)]
-
-    algorithm = AtOnce(CPU)
-    assert [int(count) for _, count in ask_batch(algorithm, [1, 2, 3])] == [0, 1, 2]
-    assert algorithm.work == {"distances": 7}
-
-
-def test_counters_of_a_batch_answered_one_by_one_are_added_up():
-    class OneByOne(Answer):
-        def query(self, query):
-            self.work = {"distances": query, "seconds_map": 0.5}
-            return super().query(query)
-
-    algorithm = OneByOne(CPU)
-    assert len(ask_batch(algorithm, [1, 2, 3])) == 3
-    assert algorithm.work == {"distances": 6, "seconds_map": 1.5}
-
-
 def test_one_wrong_answer_in_a_batch_is_found(small_lake):
     class WrongOnce(Answer):
         def query_batch(self, queries):
@@ -135,17 +109,6 @@ def test_one_wrong_answer_in_a_batch_is_found(small_lake):
     )
     assert len(result["differences"]) == 1
     assert result["differences"][0].startswith("wrong and float64 differ on query 4 ")
-
-
-def test_a_batch_with_an_answer_too_few_is_an_error(small_lake):
-    class TooFew(Answer):
-        def query_batch(self, queries):
-            return [self.query(query) for query in queries[1:]]
-
-    with pytest.raises(ValueError, match="few gave 5 answers to a batch of 6 query columns"):
-        run_benchmark(
-            small_lake, [Candidate("few", TooFew, True, {}, {})], Settings(queries=6, batched=True)
-        )
 
 
 def test_a_wrong_algorithm_is_caught_and_named(small_lake):
@@ -230,17 +193,6 @@ def test_queries_come_from_every_class_of_size_and_none_twice(small_lake):
         assert query.needed == -(-6 * query.total // 10)
 
 
-def test_more_queries_than_columns_are_refused(small_lake):
-    with pytest.raises(InputError, match=r"between 1 and 40, .* Got 41 instead"):
-        draw_queries(small_lake, 41, max_distance=0.06, min_joinability=0.6, seed=0)
-
-
-def test_a_grid_is_the_product_of_its_arguments():
-    names = [candidate.name for candidate in load_candidates(["pexeso:sizes"], CPU)]
-    assert len(names) == len(set(names)) == 15
-    assert names[0] == "pexeso:sizes(n_levels=2,n_pivots=3)"
-
-
 @pytest.mark.parametrize("name", known_algorithms())
 def test_every_declared_grid_can_be_loaded(name):
     config = declaration(name)
@@ -250,70 +202,6 @@ def test_every_declared_grid_can_be_loaded(name):
     for grid in config["grids"]:
         for device in config["devices"]:
             assert load_candidates([f"{name}:{grid}"], torch.device(device))
-
-
-@pytest.mark.parametrize(
-    ("specs", "says"),
-    [
-        (["annoy"], "Algorithms are ball_tree, brute_gemm, .* Got 'annoy'"),
-        (["pexeso:huge"], "pexeso has the grids default, .* Got 'huge'"),
-        (["pexeso", "pexeso"], "named once"),
-    ],
-)
-def test_what_is_not_declared_is_refused(specs, says):
-    with pytest.raises(InputError, match=says):
-        load_candidates(specs, CPU)
-
-
-def test_a_device_that_is_not_declared_is_refused():
-    with pytest.raises(InputError, match=r"faiss_flat runs on cpu\. Got the device cuda"):
-        load_candidates(["faiss_flat"], torch.device("cuda"))
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA GPU")
-def test_cuda_where_there_is_none_is_refused():
-    for name in ("cuda", "cuda:1"):
-        with pytest.raises(
-            DeviceError, match=f"device {name} was asked for, and torch finds no CUDA GPU here"
-        ):
-            find_device(name)
-
-
-@pytest.mark.parametrize("name", ["gpu", "cpu:0", "cuda:x", "", "cuda:-1"])
-def test_devices_that_are_none_are_refused(name):
-    with pytest.raises(InputError, match="must be cpu, cuda or cuda:N"):
-        find_device(name)
-    assert find_device("cpu") == CPU
-
-
-def test_the_machine_tells_what_seconds_depend_on():
-    machine = describe_machine(CPU)
-    assert machine["device"] == "cpu"
-    assert machine["cores"] >= 1
-    assert machine["memory_gib"] >= 1
-    assert machine["processor"]
-
-
-def test_a_missing_package_is_named(monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MissingPackageError, match="faiss_flat needs faiss"):
-        load_candidates(["faiss_flat"], CPU)
-
-
-@pytest.mark.parametrize("name", ["pexeso", "faiss_flat", "brute_gemm"])
-def test_query_arguments_that_are_not_known_are_refused(name):
-    if name == "faiss_flat":
-        pytest.importorskip("faiss")
-    (candidate,) = load_candidates([name], CPU)
-    with pytest.raises(InputError, match="Got colour instead"):
-        candidate.adapter(CPU).set_query_arguments({"colour": 1})
-
-
-def test_an_unknown_data_set_is_refused():
-    with pytest.raises(
-        InputError, match=r"Data sets are web, demo, random, swdc, open, lwdc\. Got 'gittables'"
-    ):
-        datasets.data_set("gittables")
 
 
 def test_peak_memory_sees_what_a_step_held():
@@ -349,79 +237,9 @@ def test_the_command_prints_one_object_and_keeps_it(results):
     assert "commit" in printed["origin"]
 
 
-def test_the_command_asks_a_batch(results):
-    command = [*SMALL, "--batch", "4", "--algorithms", "pexeso,brute_gemm"]
-    printed = json.loads(CliRunner().invoke(main, [*command, "--json"]).stdout)
-    assert (printed["queries"], printed["batch"], printed["agree"]) == (4, 4, True)
-    assert set(printed["ratios_to_pexeso"]) == {"brute_gemm"}
-    assert not list(results.rglob("*.json"))
-    both = CliRunner().invoke(main, [*command, "--queries", "4"])
-    assert (both.exit_code, both.stderr.count("\n")) == (2, 1)
-    assert "--queries cannot be given as well" in both.stderr
-
-
-class MadeUp:
-    """A data set that tells its scale, and its dimensions by its model."""
-
-    name = "swdc"
-
-    def __init__(self, scale):
-        self.scale = scale
-        self.model = types.SimpleNamespace(dimensions=50)
-
-
-def test_a_scale_is_passed_on_only_where_it_is_asked_for(monkeypatch):
-    requests = []
-    monkeypatch.setattr(
-        "benchmarks.source.data_set",
-        lambda name, **given: (requests.append((name, given)), MadeUp(given.get("scale", 1)))[1],
-    )
-    assert Source("swdc", seed=3).variant == "50d"
-    assert Source("swdc", dimensions=50, scale=0.1).variant == "50d-x0.1"
-    assert requests == [
-        ("swdc", {"model": "fasttext", "seed": 3}),
-        ("swdc", {"model": "fasttext", "seed": 0, "dimensions": 50, "scale": 0.1}),
-    ]
-    with pytest.raises(InputError, match=r"swdc has vectors of 50 dimensions\. Got 100"):
-        Source("swdc", dimensions=100).data_set()
-
-
-def test_a_scale_or_dimensions_are_not_taken_where_they_change_nothing(monkeypatch):
-    monkeypatch.setattr("benchmarks.source.data_set", lambda name, **given: object())
-    assert Source("web").variant == "own"
-    with pytest.raises(
-        InputError, match=r"The data set web comes in one size\. Got the scale 0\.1"
-    ):
-        Source("web", scale=0.1).data_set()
-
-
-@pytest.mark.parametrize(
-    ("wrong", "says"), [({"scale": 0}, "scale must lie"), ({"dimensions": 0}, "at least 1")]
-)
-def test_sources_out_of_range_are_refused(wrong, says):
-    with pytest.raises(InputError, match=says):
-        Source("random", **wrong)
-
-
 def test_the_command_fails_when_answers_differ(results, monkeypatch):
     monkeypatch.setattr("benchmarks.algorithms.brute_gemm.module.BruteGemm.query", Answer.query)
     done = CliRunner().invoke(main, [*SMALL, "--queries", "3", "--algorithms", "pexeso,brute_gemm"])
     assert done.exit_code == 1
     assert "ANSWERS DIFFER" in done.stdout
     assert "Answers differ: brute_gemm and float64 differ on query 0 (column " in done.stderr
-
-
-def test_the_command_says_in_one_line_what_is_wrong(results):
-    done = CliRunner().invoke(main, [*SMALL, "--algorithms", "annoy"])
-    assert done.exit_code == 2
-    assert done.stderr.startswith("Error: Algorithms are ")
-    assert done.stderr.count("\n") == 1
-
-
-def test_the_real_lakes_are_asked_for_by_name(monkeypatch, tmp_path, results):
-    tables = pytest.importorskip("benchmarks.datasets.tables")
-    monkeypatch.setattr(tables, "SHARED", tmp_path / "nowhere")
-    with pytest.raises(
-        LakeError, match=r"\.\./shared/data/wikitables/tables\.tar\.gz.* is not there"
-    ):
-        datasets.data_set("web", model="hashing").load()

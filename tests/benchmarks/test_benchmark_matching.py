@@ -9,15 +9,12 @@ from benchmarks.counting import count_columns
 from benchmarks.declared import load_candidates
 from benchmarks.lake import METRIC, BenchmarkLake, BenchmarkQuery
 from benchmarks.matching import (
-    decide_candidates,
-    near_square_error,
     product_error,
     rounded_product_error,
     rounding_loss,
     square_error,
 )
 from pexeso.engine.arrays import csr_from_pairs
-from pexeso.engine.metrics import distances
 
 RIVALS = (
     "brute_gemm",
@@ -121,26 +118,3 @@ def test_the_bound_of_rounded_products_holds_where_rounding_is_worst(dtype, roun
     assert abs(float((rounded @ rounded.T).float()) - exact) < rounded_product_error(
         dimensions, norm, loss, loss, output_roundoff=roundoff
     )
-
-
-@pytest.mark.parametrize("dimensions", [16, 100, 1024])
-def test_near_squares_are_as_right_as_is_claimed(dimensions):
-    tau = 0.12
-    lake, query = near_tau_lake(dimensions, tau)
-    difference = query - torch.from_numpy(lake.vectors)
-    exact = ((query.double() - torch.from_numpy(lake.vectors).double()) ** 2).sum(1)
-    squares = torch.linalg.vecdot(difference, difference).double()
-    assert float((squares - exact).abs().max()) < near_square_error(dimensions, tau)
-
-
-def test_candidates_are_decided_as_defined_in_any_order():
-    tau = 0.12
-    lake, query = near_tau_lake(64, tau, n_values=5000)
-    vectors = torch.from_numpy(lake.vectors)
-    values = torch.randperm(5000, generator=torch.Generator().manual_seed(0))
-    queries = torch.zeros_like(values)
-    kept_queries, members = decide_candidates(queries, values, query, vectors, tau)
-    right = distances(query, vectors) <= tau
-    assert 0 < len(members) < 5000
-    assert torch.equal(members, values[right[values]])
-    assert not kept_queries.any()

@@ -7,11 +7,9 @@ import torch
 from benchmarks.checking import compare, difference, normal_form, oracle_answer, oracle_sample
 from benchmarks.harness import Settings
 from benchmarks.lake import BenchmarkLake, BenchmarkQuery
-from benchmarks.metrics import Run, evaluate, ratios
+from benchmarks.metrics import Run, evaluate
 from benchmarks.report import read_result, result_name, write_result
-from benchmarks.result_tables import run_text
 from benchmarks.timing import Measured
-from pexeso.errors import InputError
 
 
 def run(answers, right, seconds=((1.0, 3.0, 2.0), (5.0, 4.0, 9.0), (7.0, 7.0, 7.0)), work=()):
@@ -93,11 +91,6 @@ def test_work_is_a_mean_over_queries_and_phases_are_medians():
     assert values["phases"] == {"map": 0.2}
 
 
-def test_ratios_are_the_others_over_pexeso():
-    assert ratios({"pexeso": 2.0, "a": 6.0, "b": 1.0}, "pexeso") == {"a": 3.0, "b": 0.5}
-    assert ratios({"a": 6.0}, "pexeso") == {}
-
-
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
@@ -167,20 +160,6 @@ def test_the_oracle_is_asked_within_its_bound_and_once_at_least():
     assert 0 < sum(len(queries[number]) * 3 for number in some) <= 20
 
 
-@pytest.mark.parametrize(
-    ("wrong", "says"),
-    [
-        ({"queries": 0}, "queries must be at least 1. Got 0"),
-        ({"max_distance": 1.5}, r"max_distance must lie in \[0, 1\]. Got 1.5"),
-        ({"min_joinability": 0.0}, r"min_joinability must lie in \(0, 1\]. Got 0.0"),
-        ({"max_distance": float("nan")}, "Got nan"),
-    ],
-)
-def test_settings_out_of_range_are_refused(wrong, says):
-    with pytest.raises(InputError, match=says):
-        Settings(**wrong)
-
-
 def test_a_result_is_one_file_named_by_what_was_asked(tmp_path):
     name = result_name("web", "fasttext-100d", ["pexeso:sizes", "ball_tree"], Settings(threads=2))
     assert name == "web/fasttext-100d_pexeso-sizes+ball_tree_q100_d0.06_j0.6_r3_s0_cpu_t2"
@@ -192,28 +171,3 @@ def test_a_result_is_one_file_named_by_what_was_asked(tmp_path):
     batch = Settings(queries=1000, batched=True)
     name = result_name("web", "fasttext-100d", ["pexeso"], batch)
     assert name == "web/fasttext-100d_pexeso_b1000_d0.06_j0.6_r3_s0_cpu_t1"
-
-
-def test_the_text_of_a_run_shows_ratios_and_names_what_differs():
-    values = {**evaluate(run([{}] * 3, [{}] * 3)), "exact": True}
-    result = {
-        "queries": 3,
-        "batch": None,
-        "agree": False,
-        "algorithms": {"pexeso": values, "slow": {**values, "median_seconds": 20.0}},
-        "ratios_to_pexeso": {"slow": 4.0},
-        "by_size": [
-            {"values": [2, 9], "queries": 3, "median_seconds": {"pexeso": 5.0, "slow": 20.0}}
-        ],
-        "differences": ["slow and pexeso differ on query 2 (q): column 1 is missing (1 in all)"],
-        "lake": hand_made_lake().describe(),
-    }
-    lines = run_text(result).splitlines()
-    (slow,) = (line for line in lines if line.startswith("| slow "))
-    assert (slow.split(" | ")[1], slow.split(" | ")[-1]) == ("20 s", "4.00 |")
-    assert lines[-2:] == ["ANSWERS DIFFER", *result["differences"]]
-    near = {**values, "exact": False, "recall": 0.75, "precision": None}
-    result |= {"agree": True, "batch": 3, "by_size": [], "algorithms": {"near": near}}
-    text = run_text(result)
-    assert "| 75.0% | - |" in text
-    assert text.endswith("All answers agree.")

@@ -1,4 +1,4 @@
-"""Tests of the benchmark README: its commands, links, figures and sweeps."""
+"""Tests of the benchmark README and of a release: commands, links, figures and sweeps."""
 
 import re
 import shlex
@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from benchmarks import report
 from benchmarks.cli import main
 from benchmarks.metrics import METRICS
+from benchmarks.release import release_commands
 from benchmarks.sweeps import known_sweeps
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -27,12 +28,16 @@ COMMANDS = sorted(
         if line.startswith(START)
     }
 )
+OF_A_RELEASE = [
+    command.removeprefix(START) for command in release_commands() if command.startswith(START)
+]
 QUICK = [command for command in COMMANDS if "--data random" in command]
 
 
 def test_there_are_commands_of_both_kinds():
     assert len(QUICK) >= 4
     assert len(COMMANDS) > len(QUICK)
+    assert len(OF_A_RELEASE) > 40
 
 
 @pytest.mark.parametrize("command", QUICK)
@@ -49,7 +54,7 @@ def test_every_sweep_is_declared():
     assert set(sweeps) <= set(known_sweeps())
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *OF_A_RELEASE])
 def test_every_command_is_understood(command):
     name, *arguments = shlex.split(command)
     context = click.Context(main)

@@ -1,8 +1,6 @@
 """Sweeps: what is declared, what is varied, and what a result holds."""
 
-import gc
 import json
-import weakref
 
 import numpy as np
 import pytest
@@ -17,7 +15,6 @@ from benchmarks.declared import Algorithm, load_candidates
 from benchmarks.harness import Settings
 from benchmarks.source import Source
 from benchmarks.sweeps import Sweep, known_sweeps, run_sweep
-from pexeso.errors import InputError
 
 CPU = torch.device("cpu")
 TINY = Settings(queries=4, repeats=1, threads=1)
@@ -80,29 +77,6 @@ def test_on_blocks_accepting_filters_are_one_switch_and_nothing_browses():
         assert "QB" not in lemmas
 
 
-@pytest.mark.parametrize(
-    ("declared", "says"),
-    [
-        (
-            "a: {title: A, over: colour, algorithms: [pexeso]}",
-            "must be over arguments, .* Got 'colour'",
-        ),
-        ("a: {title: A, over: max_distance, algorithms: [pexeso]}", "must have values"),
-        (
-            "a: {title: A, over: arguments, algorithms: [pexeso], values: [1]}",
-            "must have values, unless",
-        ),
-        ("a: {title: A, over: columns, algorithms: [pexeso], values: [1, 0.1]}", "must ascend"),
-        ("a: {title: A, over: columns, values: [1]}", "not declared as it must be: .*algorithms"),
-        ("a: {title: A, over: columns, algorithms: [pexeso], values: [1], colour: red}", "colour"),
-    ],
-)
-def test_declarations_that_cannot_be_run_are_refused(tmp_path, declared, says):
-    (tmp_path / "sweeps.yml").write_text(declared, encoding="utf-8")
-    with pytest.raises(InputError, match=says):
-        known_sweeps(tmp_path / "sweeps.yml")
-
-
 def test_a_sweep_of_the_question_builds_once(small_random, monkeypatch):
     from benchmarks.algorithms.brute_gemm.module import BruteGemm
 
@@ -126,11 +100,6 @@ def test_a_sweep_of_the_question_builds_once(small_random, monkeypatch):
     json.dumps(result)
 
 
-def test_a_sweep_over_joinability_finds_fewer_columns(small_random):
-    result = run_sweep(sweep("min_joinability", (0.1, 0.9)), Source("random"), TINY)
-    assert result["rows"][0]["columns_found"] > result["rows"][1]["columns_found"]
-
-
 def test_a_sweep_over_arguments_has_a_row_for_each_point(small_random):
     few = Settings(queries=1, repeats=1, threads=1)
     declared = sweep("arguments", algorithms=["pexeso:sizes"], together="n_pivots")
@@ -143,32 +112,6 @@ def test_a_sweep_over_arguments_has_a_row_for_each_point(small_random):
     assert len({row["build_seconds"] for row in result["rows"]}) == 1, "built once for all points"
 
 
-def test_indexes_of_one_place_of_the_axis_are_held_at_a_time(small_random, monkeypatch):
-    from benchmarks.algorithms.pexeso.module import Pexeso
-
-    held, counts, build = weakref.WeakSet(), [], Pexeso.build
-
-    def counted(self, lake, arguments):
-        build(self, lake, arguments)
-        held.add(self._partition)
-        gc.collect()
-        counts.append(len(held))
-
-    def two_lines(algorithms, device):
-        return [
-            candidate
-            for candidate in load_candidates(algorithms, device)
-            if candidate.build_arguments["n_levels"] in (2, 4)
-        ]
-
-    monkeypatch.setattr(Pexeso, "build", counted)
-    monkeypatch.setattr("benchmarks.sweeps.load_candidates", two_lines)
-    few = Settings(queries=1, repeats=1, threads=1)
-    declared = known_sweeps()["pivots"]
-    run_sweep(declared, Source("random"), few)
-    assert counts == [1, 2] * 3
-
-
 def test_a_sweep_over_columns_asks_the_same(small_random):
     declared = sweep("columns", (0.1, 0.5, 1), ["brute_gemm", "pexeso"])
     result = run_sweep(declared, Source("random"), TINY)
@@ -178,13 +121,6 @@ def test_a_sweep_over_columns_asks_the_same(small_random):
     distances = [row["distances"] for row in result["rows"] if row["algorithm"] == "brute_gemm"]
     ratios = {distance / n_values for distance, n_values in zip(distances, values, strict=True)}
     assert max(ratios) == pytest.approx(min(ratios)), "the same query values at every size"
-
-
-def test_a_sweep_over_dimensions_makes_other_lakes(small_random):
-    result = run_sweep(sweep("dimensions", (8, 24)), Source("random"), TINY)
-    assert [row["dimensions"] for row in result["rows"]] == [8, 24]
-    assert len(result["lakes"]) == 2
-    assert small_random == [(8, 1.0), (24, 1.0)]
 
 
 def test_a_difference_says_at_which_point(small_random, monkeypatch):
@@ -262,14 +198,6 @@ def test_a_sweep_over_rows_asks_the_same_columns(small_random):
     assert result["rows"][0]["values"] < result["rows"][1]["values"]
 
 
-@pytest.mark.parametrize("share", [0, -1, 1.1, float("nan")])
-def test_shares_that_are_none_are_refused(share):
-    with pytest.raises(InputError, match=r"must lie in \(0, 1\]"):
-        cut_columns(RandomData(5, 20, 4, 1).load(), share, seed=0)
-    with pytest.raises(InputError, match=r"must lie in \(0, 1\]"):
-        cut_rows(RandomData(5, 20, 4, 1).load(), share, seed=0)
-
-
 @pytest.fixture
 def results(tmp_path, monkeypatch, small_random):
     monkeypatch.setattr(report, "RESULTS", tmp_path)
@@ -296,9 +224,3 @@ def test_the_command_says_what_differs_and_fails(results, monkeypatch):
     assert done.exit_code == 1
     assert "ANSWERS DIFFER" in done.stdout
     assert "Answers differ: min_joinability 0.2: brute_gemm and float64 differ" in done.stderr
-
-
-def test_the_command_says_in_one_line_what_is_wrong(results):
-    done = invoke("colours")
-    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
-    assert done.stderr.startswith("Error: Sweeps are ablation, ")

@@ -7,8 +7,6 @@ import pytest
 
 from benchmarks.datasets.cache import file_digest, key_of
 from benchmarks.datasets.tables import SHARED, Sources, TablesData, demo_sources, web_sources
-from pexeso.errors import InputError, LakeError
-from pexeso.lake.records import lake_records
 
 TABLES = {
     "b/cities.csv": "City,Country\nOslo,Norway\nRome,Italy\nTurin,Italy\n"
@@ -86,20 +84,6 @@ def test_values_without_a_vector_are_dropped_but_their_rows_count(sources, tmp_p
     assert np.diff(lake.column_offsets).tolist() == [3, 4, 4, 3]
     assert lake.column_rows.tolist() == [5, 5, 5, 5]
     assert lake.facts["values_without_vector"] == 1
-
-
-def test_a_lake_without_a_usable_column_says_so(tmp_path, sources, monkeypatch):
-    # Only the table and column records.
-    monkeypatch.setattr(
-        "benchmarks.datasets.tables.lake_records", lambda *given: list(lake_records(*given))[:2]
-    )
-    with pytest.raises(LakeError, match="No column of mine can be a join key"):
-        TablesData("mine", lambda: sources[0], "hashing", 16, 0, tmp_path / "cache").load()
-
-
-def test_models_that_need_files_are_refused(tmp_path):
-    with pytest.raises(InputError, match=r"fasttext, hashing\. Got 'glove\.txt'"):
-        TablesData("demo", demo_sources, "glove.txt", 16, 0, tmp_path)
 
 
 def test_the_demo_lake_is_the_one_of_the_examples():

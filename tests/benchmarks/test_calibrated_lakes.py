@@ -1,7 +1,5 @@
 """Tests of generated lakes: the rates of the real lake, reproducibility and bounded memory."""
 
-import warnings
-
 import numpy as np
 import pytest
 import torch
@@ -10,7 +8,6 @@ from lake_reference import WEB_NEARER, WEB_RATES
 from long_runs import long_but
 
 from benchmarks.datasets.calibrated import MODELS, VectorChunks, plan_lake
-from benchmarks.datasets.calibrated_columns import plan_columns, postings
 from benchmarks.datasets.calibrated_data import CalibratedData
 from pexeso.engine.maps import PivotMap, ProjectionMap, choose_axes, choose_pivots
 
@@ -67,73 +64,12 @@ def test_the_seed_decides(tmp_path):
     assert not np.array_equal(first.vectors, other.vectors)
 
 
-def test_a_made_lake_is_mapped_and_never_written_to(tmp_path):
-    data = CalibratedData(MODELS["swdc"], 0.001, 0, tmp_path)
-    lake = data.load()
-    assert isinstance(lake.vectors, np.memmap)
-    (folder,) = tmp_path.iterdir()
-    made = (folder / "vectors.npy").stat().st_mtime_ns
-    before = lake.fingerprint
-    lake.vectors[0] = 0.0
-    assert data.load().fingerprint == before
-    assert (folder / "vectors.npy").stat().st_mtime_ns == made
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert len(data.load().value_columns) == lake.n_values
-
-
 def test_every_pass_over_the_chunks_gives_the_vectors_of_the_lake(tmp_path):
     lake = CalibratedData(MODELS["swdc"], 0.001, 3, tmp_path).load()
     chunks = VectorChunks(MODELS["swdc"], plan_lake(MODELS["swdc"], 0.001, 3), torch.device("cpu"))
     for _ in range(2):
         assert np.array_equal(torch.cat(list(chunks)).numpy(), lake.vectors)
     assert chunks.shape == lake.vectors.shape
-
-
-def test_copies_share_values_and_popular_ones_are_copied_often():
-    plan = plan_columns(20_000, 1_000, 0)
-    assert plan.n_values == 20_000
-    assert int(plan.source.max()) + 1 == len(plan.original_sizes)
-    columns_of = torch.bincount(plan.source.long())
-    assert int(columns_of.max()) >= 20
-    assert int((columns_of == 1).sum()) > len(columns_of) // 3
-    assert bool((plan.sizes <= plan.original_sizes[plan.source.long()]).all())
-
-
-def test_postings_in_small_pieces_are_whole_columns(monkeypatch):
-    import benchmarks.datasets.calibrated_columns as module
-
-    plan = plan_columns(5_000, 200, 0)
-    monkeypatch.setattr(module, "_POSTINGS_AT_ONCE", 300)
-    pieces = [values for values, _ in postings(plan, torch.device("cpu"))]
-    assert len(pieces) > 10
-    assert sum(map(len, pieces)) == plan.n_postings
-    ends = set(plan.sizes.cumsum(0).tolist())
-    assert set(np.cumsum([len(piece) for piece in pieces]).tolist()) <= ends
-    assert len(torch.unique(torch.cat(pieces))) == 5_000
-
-
-def test_making_a_lake_holds_a_few_chunks_only(tmp_path, monkeypatch):
-    import benchmarks.datasets.calibrated as module
-
-    monkeypatch.setattr(module, "CHUNK_BYTES", 1 << 20)
-    held = _Held()
-    with held:
-        CalibratedData(MODELS["open"], 0.002, 0, tmp_path).load()
-    assert held.max_bytes < 34_400 * 300 * 4 / 5
-
-
-class _Held(torch.utils._python_dispatch.TorchDispatchMode):
-    """Keeps account of the largest tensor that any operation returns, in bytes."""
-
-    max_bytes = 0
-
-    def __torch_dispatch__(self, function, types, arguments=(), options=None):
-        result = function(*arguments, **(options or {}))
-        for tensor in result if isinstance(result, tuple | list) else (result,):
-            if isinstance(tensor, torch.Tensor):
-                self.max_bytes = max(self.max_bytes, tensor.untyped_storage().nbytes())
-        return result
 
 
 def test_pair_shares_are_those_of_all_pairs():

@@ -9,8 +9,7 @@ from click.testing import CliRunner
 from benchmarks import report
 from benchmarks.cli import main
 from benchmarks.cluster import running
-from benchmarks.cluster.running import Setup, answers_in, differences, page_table, run_pexeso
-from pexeso.errors import InputError
+from benchmarks.cluster.running import Setup, answers_in, differences, page_table
 
 
 def test_every_kind_of_difference_is_named():
@@ -35,11 +34,6 @@ def test_answers_are_read_and_a_refused_query_has_none(tmp_path):
     path = tmp_path / "answers.jsonl"
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     assert answers_in(path) == [{("t", "a"): 2}, {}]
-
-
-def test_a_program_that_fails_is_reported_with_what_it_said(tmp_path):
-    with pytest.raises(InputError, match=r"pexeso info failed and said:\s.*nowhere"):
-        run_pexeso("info", tmp_path / "nowhere")
 
 
 def result_of(agree=True):

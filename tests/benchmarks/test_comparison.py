@@ -6,14 +6,10 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 
-from benchmarks import comparison
-from benchmarks.cli import main
 from benchmarks.comparison import drawn, joined_of, measure, scores_of, table_of
 from benchmarks.comparison_tools import write_rows
 from benchmarks.effectiveness.tasks import Task, incidence_of
-from pexeso.errors import InputError
 
 TOWNS = ["Lisbon", "Madrid", "Vienna", "Dublin"]
 
@@ -79,11 +75,3 @@ def test_tasks_are_drawn_in_order_and_alike():
     assert len(names) == 4
     assert names == [task.name for task in drawn(tasks, 4)]
     assert len(drawn(tasks, 20)) == 9
-
-
-def test_the_command_knows_its_tools_and_needs_a_python(monkeypatch, tmp_path):
-    monkeypatch.setattr(comparison, "DATA", ())
-    with pytest.raises(InputError, match="'no-python' does not start: No such file"):
-        measure(SETS, ["dex"], "no-python", tmp_path)
-    done = CliRunner().invoke(main, ["comparison", "--tools", "excel"])
-    assert (done.exit_code, "The tools are pexeso, string_grouper" in done.output) == (2, True)

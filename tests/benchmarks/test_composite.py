@@ -49,12 +49,6 @@ def test_every_way_is_measured_and_trends_are_those_of_the_paper(lake):
         assert all(filters[name]["precision"] >= filters["SCR"]["precision"] for name in WAYS)
 
 
-def test_what_is_no_lake_is_said():
-    done = CliRunner().invoke(composite_command, ["nowhere"])
-    assert done.exit_code == 2
-    assert "a folder of tables. Got 'nowhere'" in done.output
-
-
 def test_the_power_law_lake_is_sound_and_the_same_for_a_seed():
     rows, again = power_law_rows(2000), power_law_rows(2000)
     assert rows.n_rows == 2000

@@ -12,8 +12,8 @@ from benchmarks.datasets import data_set
 from benchmarks.out_of_core import command
 from benchmarks.out_of_core import command as running
 from benchmarks.out_of_core.command import ONE, Settings, run_out_of_core
-from benchmarks.out_of_core.grouping import group_columns, values_of
-from benchmarks.out_of_core.methods import METHODS, fit_centres, random_clusters, squared_euclidean
+from benchmarks.out_of_core.grouping import group_columns
+from benchmarks.out_of_core.methods import METHODS, fit_centres
 from pexeso.errors import InputError
 
 
@@ -89,13 +89,6 @@ def test_columns_are_grouped_by_every_method(method):
     assert group_columns(lake, method, 4).tolist() == grouped.tolist()
 
 
-def test_values_of_columns_are_listed_column_by_column():
-    lake = data_set("random").load()
-    offsets = lake.column_offsets
-    expected = [lake.column_values[offsets[column] : offsets[column + 1]] for column in (3, 0, 7)]
-    assert values_of(lake, np.array([3, 0, 7])).tolist() == np.concatenate(expected).tolist()
-
-
 def test_a_wrong_answer_ends_the_command_with_status_1(tmp_path, monkeypatch):
     real = running.ask
     calls = []
@@ -116,21 +109,6 @@ def test_a_wrong_answer_ends_the_command_with_status_1(tmp_path, monkeypatch):
     assert done.exit_code == 1, done.output
     assert "Answers differ: " in done.output
     assert list((tmp_path / "results").rglob("out-of-core_*.json"))
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("partitions", 0), ("methods", ("nearest",)), ("methods", ()), ("repeats", 0)],
-)
-def test_settings_out_of_range_are_refused(name, value):
-    with pytest.raises(InputError, match=r"must be at least 1|Methods are"):
-        Settings(**{name: value})
-
-
-def test_squared_distances_hand_computed():
-    assert squared_euclidean(
-        np.array([[0.0, 0.0], [3.0, 0.0]]), np.array([[3.0, 4.0]])
-    ).tolist() == [[25.0], [16.0]]
 
 
 @pytest.mark.parametrize(
@@ -155,10 +133,3 @@ def test_planted_groups_are_recovered(name):
         == 4
     )
     assert (divergences >= 0).all()
-
-
-def test_by_chance_clusters_are_even_and_depend_on_the_seed():
-    first, again, other = (random_clusters(10_000, 8, seed) for seed in (5, 5, 6))
-    np.testing.assert_array_equal(first, again)
-    assert not np.array_equal(first, other)
-    assert 1100 < np.bincount(first, minlength=8).min() <= np.bincount(first).max() < 1400

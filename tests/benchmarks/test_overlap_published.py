@@ -18,9 +18,8 @@ from benchmarks.overlap_published import (
     published_josie,
     threshold_after,
 )
-from benchmarks.token_sets import power_law_lake
-from pexeso.sets.overlap.index import build_index, prepare_query, query_of_tokens
-from pexeso.sets.overlap.josie import ReadCosts, josie, prefix_length, upper_bound
+from pexeso.sets.overlap.index import build_index, prepare_query
+from pexeso.sets.overlap.josie import ReadCosts, prefix_length, upper_bound
 from pexeso.sets.overlap.planner import merge_list
 
 W7_COSTS = ReadCosts(10, 0.1, 5, 0.05)
@@ -67,21 +66,6 @@ def test_w7_net_costs():
     of_lists = list_costs[7] - list_costs[4] - benefit
     assert of_lists == pytest.approx(12.2)
     assert of_lists > net.min()
-
-
-def test_w7_by_the_misprinted_rate_the_decision_is_the_same():
-    w = w7_candidates()
-    bound, rest, step = upper_bound(w.count, 10, 4, w.size, w.end), w.size - w.end, 3
-    ends, _ = expected_after_lists(w, 10, 4, 7, bound)
-    more = w.count * step // (10 - w.first + 1)
-    assert more.tolist() == [0, 0, 0, 0]
-    bounds_then = np.minimum(bound, w.count + more + np.minimum(10 - 7, w.size - ends))
-    assert (bounds_then <= 3).tolist() == [False, False, True, True]
-    benefit = benefit_of_lists(rest, w.size - ends, bounds_then, 3, W7_COSTS)
-    assert benefit == pytest.approx(24.3, abs=0.06)
-    of_lists = W7_COSTS.of_lists(W7_LISTS[4:7]).sum() - benefit
-    assert of_lists == pytest.approx(-8.1, abs=0.06)
-    assert of_lists > -21.4
 
 
 @given(st.integers(0, 10**6))
@@ -192,41 +176,3 @@ def test_answers_are_those_of_merge_list(k, batch):
             == floored
         )
         assert probe_set(index, query, k, exclude=[0], at_least=3).pairs() == floored
-
-
-def test_a_candidate_knows_where_it_was_first_met():
-    index = index_of([["a", "b", "c", "d"], ["b", "d"], ["d"]])
-    run = PublishedRun(index, query_of(index, ["b", "c", "d"]), 5, ReadCosts(100, 1, 0, 0), batch=1)
-    run._read_lists()
-    first = {
-        number: begin
-        for number, begin in zip(
-            run.candidates.number.tolist(), run.candidates.begin.tolist(), strict=True
-        )
-    }
-    while run.n_read < run.query.n_blocks:
-        run._read_lists()
-    later = dict(zip(run.candidates.number.tolist(), run.candidates.begin.tolist(), strict=True))
-    assert first
-    assert {number: later[number] for number in first} == first
-    assert (run.candidates.end >= run.candidates.begin).all()
-
-
-@pytest.mark.parametrize("k", [5, 10])
-def test_josie_reads_less_than_probe_set(k):
-    offsets, numbers = power_law_lake(3000, largest=3000, seed=1)
-    sets = [part.tolist() for part in np.split(numbers, offsets[1:-1])]
-    index = index_of([[f"t{number}" for number in one] for one in sets])
-    costs = ReadCosts(1, 0.00125, 1, 0.0017)
-    rows = [row for row, one in enumerate(sets) if 50 <= len(one) <= 3000][:40]
-    work = []
-    for row in rows:
-        query = query_of_tokens(index, index.suffix(row, 0))
-        runs = [
-            search(index, query, k, costs=costs, exclude=[row]) for search in (josie, probe_set)
-        ]
-        assert runs[0].pairs() == runs[1].pairs()
-        work.append([[one.reads.cost, one.reads.sets] for one in runs])
-    ours, probes = np.array(work).mean(axis=0)
-    assert ours[0] < probes[0]
-    assert ours[1] < probes[1]

@@ -9,7 +9,6 @@ import pytest
 from benchmarks.origin import ROOT
 from benchmarks.pages import KINDS, pages, with_tables
 from benchmarks.report import RESULTS, read_result
-from pexeso.errors import InputError
 
 TAU = "swdc/sweep-published-tau_50d-x0.1_pexeso+pexeso-published3+pexeso_h-published3+ept_q5_d0.06_j0.6_r1_s0_cpu_t1.json"  # noqa: E501
 
@@ -70,13 +69,6 @@ def test_a_sweep_has_a_line_for_each_algorithm_and_a_column_for_each_value():
     assert text.endswith("<!-- end -->\nafter\n")
     assert "old" not in text
     assert with_tables(text) == text
-
-
-def test_what_is_not_there_is_refused():
-    with pytest.raises(InputError, match=r"Kinds of tables are .*sweep.*\. Got 'other' instead\.$"):
-        with_tables("<!-- table: other a.json -->\n<!-- end -->")
-    with pytest.raises(InputError, match=r"names 'swdc/none\.json', and there is no such result"):
-        with_tables("<!-- table: sweep swdc/none.json -->\n<!-- end -->")
 
 
 def test_redundant_tables_and_plans_have_a_line_for_each_lake_and_number_of_tables():

@@ -9,9 +9,7 @@ import pytest
 from benchmarks.cluster.lake import (
     LAKE,
     LEAST_ROWS,
-    MOST_IDS,
     MOST_ROWS,
-    N_WORDS,
     QUERIES,
     QUERY_SIZES,
     WAYS,
@@ -58,13 +56,6 @@ def test_no_two_numbers_have_one_word():
     assert len({word[:10] for word in words.to_pylist()}) == len(ids)
     sizes = {len(word) for word in words.to_pylist()}
     assert sizes == {10, 11, 12, 13, 14}
-
-
-def test_numbers_of_a_large_lake_are_scrambled_without_overflow():
-    assert Settings(100_000_000, 1, 1, 0.5, 0).ids < MOST_IDS
-    assert MOST_IDS < N_WORDS
-    last = words_of(np.array([MOST_IDS - 2, MOST_IDS - 1]))
-    assert last[0] != last[1]
 
 
 def test_different_words_are_far_beyond_the_threshold():
@@ -120,22 +111,6 @@ def test_tables_are_as_declared_and_columns_are_kept_by_the_default_rules(folder
         assert min_distinct >= ColumnRules().min_distinct
 
 
-def test_columns_are_never_constant_even_where_few_values_are_drawn():
-    few = Settings(columns=50_000, queries=2, planted=2, min_joinability=0.5, seed=0)
-    for chunk in chunks(few):
-        firsts = chunk.starts[:-1]
-        assert (chunk.ids[firsts] != chunk.ids[firsts + 1]).all()
-        assert chunk.ids.min() >= 0
-        assert chunk.ids.max() < few.ids
-
-
-def test_rows_of_tables_follow_a_power_law_with_a_mean_of_ten_to_thirteen():
-    large = Settings(columns=500_000, queries=1, planted=1, min_joinability=0.5, seed=0)
-    first = next(iter(chunks(large)))
-    assert 10 < first.rows.mean() < 13
-    assert np.bincount(first.rows)[5] > np.bincount(first.rows)[10]
-
-
 def test_the_truth_is_that_of_plain_sets_of_the_cells_on_disk(folder):
     lines = (folder / QUERIES).read_text(encoding="utf-8").splitlines()
     queries = [plain(json.loads(line)["values"]) for line in lines]
@@ -177,19 +152,6 @@ def test_joins_that_nobody_planted_are_in_the_truth_too():
     for chunk in chunks(bare):
         truth.add(chunk.columns, chunk.ids)
     assert truth.table().num_rows > 3 * bare.queries * bare.planted
-
-
-def test_chunks_of_any_size_count_alike():
-    queries = [np.array([1, 2, 3, 4]), np.array([4, 5])]
-    draws = np.random.default_rng(0)
-    columns, ids = np.repeat(np.arange(40), 6), draws.integers(0, 9, 240)
-    whole, parts = Truth(queries, 0.5), Truth(queries, 0.5)
-    n_pairs = whole.add(columns, ids)
-    assert n_pairs == sum(
-        parts.add(columns[at : at + 12], ids[at : at + 12]) for at in range(0, 240, 12)
-    )
-    assert whole.table() == parts.table()
-    assert 0 < whole.table().num_rows < 80
 
 
 @pytest.mark.parametrize(

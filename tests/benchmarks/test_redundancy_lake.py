@@ -3,27 +3,16 @@
 import hashlib
 import json
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.redundancy.synthetic import (
     CHANGES,
     LINEAGE,
-    add_rows,
-    noise,
-    root_ranks,
     synthetic_lake,
-    zipf_draw,
 )
-from pexeso.errors import InputError
 from tests.redundancy.row_contents import read_contents
 from tests.redundancy.row_oracle import containment
-
-
-def generator(seed=0):
-    return np.random.Generator(np.random.PCG64(seed))
 
 
 def read_everything(folder):
@@ -75,54 +64,3 @@ def test_lineage_is_found_by_the_oracle(tmp_path, file_format, seed):
     up = {(entry.table, entry.source) for entry in lineage if entry.expected in ("up", "both")}
     assert len(down | up) > 20
     assert (down | up) - set(edges) == set()
-
-
-def test_sizes_are_roughly_those_asked_for(tmp_path):
-    for file_format in ("parquet", "csv"):
-        folder = tmp_path / file_format
-        synthetic_lake(folder, n_bytes=3_000_000, n_tables=60, file_format=file_format)
-        size = sum(path.stat().st_size for path in folder.glob(f"*.{file_format}"))
-        assert 2_000_000 < size < 4_500_000
-
-
-@pytest.mark.parametrize(
-    "setup", [{"n_roots": 0}, {"n_roots": 9, "n_tables": 8}, {"n_bytes": 0}, {"file_format": "orc"}]
-)
-def test_lakes_that_cannot_be_drawn_are_refused(tmp_path, setup):
-    with pytest.raises(InputError, match="Got"):
-        synthetic_lake(tmp_path, **setup)
-
-
-def test_filters_choose_by_zipfs_law():
-    rng = generator()
-    draws = np.bincount([zipf_draw(rng, 4) for _ in range(4000)], minlength=4)
-    weights = np.array([rank**-1.5 for rank in range(1, 5)])
-    expected = 4000 * weights / weights.sum()
-    assert np.all(np.abs(draws - expected) < 5 * np.sqrt(expected))
-
-
-def test_noise_of_which_the_range_is_kept_stays_inside():
-    table = pa.table({"v": np.arange(1000) / 10, "n": [None, *range(999)]})
-    ranks = root_ranks(generator(), table)
-    outside = 0
-    for seed in range(10):
-        kept = noise(generator(seed), table, ranks, keep_range=True).table
-        free = noise(generator(seed), table, ranks, keep_range=False).table
-        assert kept.schema == table.schema
-        assert kept["n"].null_count == 1
-        assert not kept.equals(table)
-        values = kept["v"].to_numpy()
-        assert values.min() >= 0
-        assert values.max() <= 99.9
-        outside += free["v"].to_numpy().max() > 99.9
-    assert outside > 0
-
-
-def test_added_rows_draw_columns_independently():
-    table = pa.table({"a": np.arange(100), "b": np.arange(100)})
-    longer_table = add_rows(generator(), table, {}).table
-    assert longer_table.slice(0, 100).equals(table)
-    assert longer_table.num_rows > 100
-    added = longer_table.slice(100)
-    assert set(added["b"].to_pylist()) <= set(range(100))
-    assert added["a"].to_pylist() != added["b"].to_pylist()

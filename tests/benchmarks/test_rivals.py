@@ -9,17 +9,13 @@ import torch
 
 from benchmarks import batching, counting
 from benchmarks.algorithms.brute_gemm import scan
-from benchmarks.batching import distinct_rows, make_batch
 from benchmarks.checking import normal_form, oracle_answer
-from benchmarks.counting import column_hits, count_batch, sum_by_key
 from benchmarks.datasets.synthetic import RandomData
 from benchmarks.declared import load_candidates
 from benchmarks.drawing import draw_queries
 from benchmarks.lake import BenchmarkLake, BenchmarkQuery
 from benchmarks.tuning import draw_samples
-from pexeso.engine.arrays import csr_from_pairs
 from pexeso.engine.dense.oracle import oracle_pairs
-from pexeso.errors import InputError
 
 CPU = torch.device("cpu")
 EXACT = (
@@ -111,103 +107,9 @@ def test_the_size_of_blocks_and_tiles_changes_no_answer(
         )
 
 
-def test_a_batch_holds_no_more_products_than_it_is_told(monkeypatch, lake, queries):
-    from benchmarks.algorithms.brute_gemm.module import BruteGemm
-
-    seen = []
-    real = torch.mm
-    monkeypatch.setattr(
-        torch, "mm", lambda *args, out: seen.append(out.numel()) or real(*args, out=out)
-    )
-    rival = BruteGemm(CPU)
-    rival.build(lake, {"block_products": 3000})
-    rival.query_batch(queries)
-    assert len(seen) > 10
-    assert max(seen) <= 3000
-
-
-@pytest.mark.parametrize(
-    "spec", ["brute_gemm", "faiss_flat", "ball_tree", "ept", "faiss_hnsw", "faiss_pq"]
-)
-def test_what_a_rival_is_not_told_about_is_refused(spec, lake):
-    if spec.startswith("faiss"):
-        pytest.importorskip("faiss")
-    (candidate,) = load_candidates([spec], CPU)
-    with pytest.raises(
-        InputError, match=rf"Build arguments of {spec} are: .*\. Got colour instead\."
-    ):
-        candidate.adapter(CPU).build(lake, {"colour": 1})
-
-
-def test_a_precision_that_there_is_not_is_refused(lake):
-    from benchmarks.algorithms.brute_gemm.module import BruteGemm
-
-    with pytest.raises(
-        InputError, match=r"must be one of float32, bfloat16, float16\. Got 'float8' instead"
-    ):
-        BruteGemm(CPU).build(lake, {"precision": "float8"})
-
-
 def one_column(name, vectors, max_distance=0.06):
     ones = torch.ones(len(vectors), dtype=torch.int64)
     return BenchmarkQuery(name, vectors, ones, len(vectors), max_distance, 1)
-
-
-def test_rows_are_distinct_by_their_bits():
-    rows = torch.tensor([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0], [-0.0, 1.0], [0.0, 1.0]])
-    distinct, like = distinct_rows(rows)
-    assert len(distinct) == 4
-    assert torch.equal(distinct[like].view(torch.int32), rows.view(torch.int32))
-
-
-def test_rows_whose_sums_are_equal_are_told_apart_by_their_bytes(monkeypatch):
-    monkeypatch.setattr(batching, "_sums", lambda words: np.zeros(len(words), dtype=np.uint64))
-    rows = torch.tensor([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]])
-    distinct, like = distinct_rows(rows)
-    assert len(distinct) == 2
-    assert torch.equal(distinct[like], rows)
-
-
-def test_a_batch_needs_one_threshold():
-    vectors = torch.eye(3)
-    with pytest.raises(InputError, match="Got 2 with 2 thresholds"):
-        make_batch([one_column("a", vectors, 0.06), one_column("b", vectors, 0.07)])
-    with pytest.raises(InputError, match="Got 0 with 0 thresholds"):
-        make_batch([])
-
-
-def test_counts_of_a_batch_are_those_of_each_column():
-    # Values: 0 in columns 0 and 1, 1 in column 1, 2 in column 3.
-    postings = csr_from_pairs(torch.tensor([0, 0, 1, 2]), torch.tensor([0, 1, 1, 3]), 3)
-    vectors = torch.eye(4)
-    first = BenchmarkQuery("first", vectors[:2], torch.tensor([2, 3]), 5, 0.06, 3)
-    second = BenchmarkQuery("second", vectors[1:], torch.tensor([1, 4, 1]), 6, 0.06, 1)
-    batch = make_batch([first, second])
-    place = {int(row.argmax()): number for number, row in enumerate(batch.vectors)}
-    # Query value 0 matches lake values 0 and 1, value 1 lake value 1, value 2 lake value 2.
-    queries = torch.tensor([place[0], place[0], place[1], place[2]])
-    answers = count_batch(queries, torch.tensor([0, 1, 1, 2]), batch, postings, 4)
-    assert [normal_form(answer) for answer in answers] == [{1: 5}, {1: 1, 3: 4}]
-
-
-def test_a_query_value_with_many_postings_is_marked_in_one_row(monkeypatch):
-    generator = np.random.default_rng(0)
-    values, columns = (torch.from_numpy(generator.integers(0, 30, 200)) for _ in "ab")
-    postings = csr_from_pairs(values, columns, 30)
-    queries, hits = (torch.from_numpy(generator.integers(0, n, 60)) for n in (8, 30))
-    whole = column_hits(queries, hits, 8, postings, 30)
-    for limit in (1, 10, 40):
-        monkeypatch.setattr(counting, "POSTINGS_AT_ONCE", limit)
-        assert all(map(torch.equal, whole, column_hits(queries, hits, 8, postings, 30))), limit
-
-
-@pytest.mark.parametrize("n_keys", [50, 10**12])
-def test_sums_are_equal_laid_out_and_sorted(n_keys):
-    generator = torch.Generator().manual_seed(0)
-    keys, weights = (torch.randint(low, 50, (300,), generator=generator) for low in (0, 1))
-    distinct_keys, sums = sum_by_key(keys, weights, n_keys)
-    expected = {key: int(weights[keys == key].sum()) for key in sorted(set(keys.tolist()))}
-    assert dict(zip(distinct_keys.tolist(), sums.tolist(), strict=True)) == expected
 
 
 def test_a_lake_of_no_values_answers_nothing():
@@ -227,36 +129,6 @@ def test_a_lake_of_no_values_answers_nothing():
     assert [
         normal_form(answer) for answer in rival.query_batch([one_column("q", torch.eye(4))])
     ] == [{}]
-
-
-def test_a_pivot_table_is_the_same_in_small_pieces(monkeypatch, lake, queries, right):
-    from benchmarks.algorithms.ept import module
-
-    monkeypatch.setattr(module, "ROWS_AT_ONCE", 100)
-    monkeypatch.setattr(module, "PAIRS_AT_ONCE", 50)
-    rival = module.ExtremePivotTable(CPU)
-    rival.build(lake, {"n_groups": 3, "group_size": 5})
-    assert [normal_form(answer) for answer in rival.query_batch(queries[:4])] == right[:4]
-    assert rival.work["vectors_touched"] < len(make_batch(queries[:4]).vectors) * lake.n_values / 10
-
-
-def test_more_groups_of_pivots_leave_fewer_candidates(lake, queries):
-    from benchmarks.algorithms.ept.module import ExtremePivotTable
-
-    touched = []
-    for n_groups in (1, 4, 16):
-        rival = ExtremePivotTable(CPU)
-        rival.build(lake, {"n_groups": n_groups, "group_size": 4})
-        rival.query_batch(queries)
-        touched.append(rival.work["vectors_touched"])
-    assert touched[0] > 1.5 * touched[1] > 1.5 * touched[2]
-
-
-def test_a_pivot_table_without_pivots_is_refused(lake):
-    from benchmarks.algorithms.ept.module import ExtremePivotTable
-
-    with pytest.raises(InputError, match="Got 0 groups of 64 instead"):
-        ExtremePivotTable(CPU).build(lake, {"n_groups": 0})
 
 
 @pytest.mark.parametrize("name", ["faiss_hnsw", "faiss_pq"])
@@ -320,14 +192,6 @@ def test_the_halves_of_a_sample_share_no_column_and_hold_the_right_pairs(lake, q
         )
         assert half.recall(wrong) == 1.0
         assert half.precision(wrong) == pytest.approx(1 - 1 / len(wrong[0]))
-
-
-@pytest.mark.parametrize("target", [0, 1.5])
-def test_a_recall_that_cannot_be_is_refused(target):
-    pytest.importorskip("faiss")
-    (candidate,) = load_candidates(["faiss_hnsw"], CPU)
-    with pytest.raises(InputError, match=f"over 0 and at most 1. Got {float(target)} instead"):
-        candidate.adapter(CPU).set_query_arguments({"target_recall": target})
 
 
 def test_a_graph_answers_more_values_than_faiss_searches_between_two_looks_for_ctrl_c():

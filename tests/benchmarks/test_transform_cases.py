@@ -11,14 +11,11 @@ from click.testing import CliRunner
 from benchmarks import report
 from benchmarks.cli import main
 from benchmarks.datasets.tables import SHARED
-from benchmarks.transform import cases as cases_module
 from benchmarks.transform.best_fuzzy import (
     SIMILARITIES,
     STEPS,
     TOKENISERS,
     best_fuzzy_join,
-    common_tokens,
-    similarities,
 )
 from benchmarks.transform.cases import read_case, shared_cases
 from benchmarks.transform.learned import learned
@@ -189,18 +186,6 @@ def test_the_fuzzy_oracle_is_that_of_plain_sets_and_fractions(seed):
         assert best_join["f"] > 0 or "tokeniser" not in best_join
 
 
-def test_similarities_are_those_of_sets():
-    common, left, right = common_tokens(["a b c", ""], ["b c d e"], "word")
-    assert common.tolist() == [[2], [0]]
-    scores = {name: similarities(name, common, left, right)[:, 0].tolist() for name in SIMILARITIES}
-    assert scores == {
-        "intersection": [2, 0],
-        "Jaccard": [0.4, 0],
-        "Dice": [2 / 3.5, 0],
-        "max-inclusion": [2 / 3, 0],
-    }
-
-
 def test_nothing_to_join_with_joins_nothing():
     assert best_fuzzy_join([], ["a"], set(), 1) == counted(0, 0, 1)
     assert best_fuzzy_join(["a"], [], set(), 1) == counted(0, 0, 1)
@@ -244,24 +229,3 @@ def test_a_rule_is_learned_and_rivals_join_what_they_can():
     assert own["named"]["f"] == 1.0
     assert own["equality"]["f"] == 0.0
     assert result["means"]["string rules"]["named"]["solved"] == 1
-
-
-def test_what_is_not_there_is_refused(tmp_path):
-    with pytest.raises(InputError, match="not on this machine"), shared_cases(tmp_path):
-        pass
-    done = CliRunner().invoke(main, ["transform", "nonsense"])
-    assert (done.exit_code, "Parts are cases" in done.output) == (2, True)
-    done = CliRunner().invoke(main, ["transform", "cases", "--methods", "luck"])
-    assert (done.exit_code, "Got 'luck'" in done.output) == (2, True)
-
-
-def test_the_archive_may_hold_its_folder_or_only_what_is_in_it(tmp_path):
-    import tarfile
-
-    for name, inside in (("one", "one/a.csv"), ("two", "a.csv")):
-        (tmp_path / name).mkdir()
-        (tmp_path / "a.csv").write_text("x\n1\n")
-        with tarfile.open(tmp_path / name / "tables.tar.gz", "w:gz") as archive:
-            archive.add(tmp_path / "a.csv", inside)
-        with cases_module.unpacked(name, "tables", tmp_path) as folder:
-            assert (folder / "a.csv").is_file()

@@ -2,7 +2,6 @@
 
 import json
 
-import pyarrow.compute as pc
 import pytest
 from click.testing import CliRunner
 
@@ -11,14 +10,11 @@ from benchmarks.cli import main
 from benchmarks.transform.planted import (
     RULES,
     SYNTHETIC,
-    Rule,
     measured_pair,
-    measured_planted,
     planted_pair,
     scores_of,
 )
 from benchmarks.transform.tables import planted_page_table
-from pexeso.errors import InputError
 from pexeso.transform.joins.learned import learn_transformation
 
 ALL = {**RULES, **SYNTHETIC}
@@ -52,24 +48,6 @@ def test_the_keys_of_true_pairs_are_derived_by_the_rule_and_all_keys_differ(name
     assert set(written.values()) & set(keys.values()) == {keys[person] for person in both}
 
 
-def test_tables_are_the_same_for_a_seed():
-    pair, again = (planted_pair(RULES["e-mail"], 50, seed=1) for _ in range(2))
-    assert pair.source.equals(again.source)
-    assert pair.target.equals(again.target)
-    assert not pair.source.equals(planted_pair(RULES["e-mail"], 50, seed=2).source)
-    # The order of rows tells nothing.
-    assert pair.target["id"].to_pylist() != sorted(pair.target["id"].to_pylist())
-    lengths = pc.utf8_length(pair.source["name"])
-    assert pc.min(lengths).as_py() < pc.max(lengths).as_py()
-
-
-def test_a_rule_with_fewer_keys_is_refused():
-    rule = Rule(SYNTHETIC["Time"].make, 10)
-    assert planted_pair(rule, 10, share=1).n_true == 10
-    with pytest.raises(InputError, match="has 10 keys, and 15"):
-        planted_pair(rule, 10)
-
-
 def test_scores_count_the_rows_that_are_joined_with_their_own_key():
     pair = planted_pair(RULES["three columns"], 60, seed=4)
     joined = learn_transformation(
@@ -100,16 +78,6 @@ def test_a_rule_is_measured():
     assert result["seconds"] > 0
     assert result["join_seconds"] > 0
     assert result["peak_bytes"] is None or result["peak_bytes"] >= 0
-
-
-def test_sizes_end_at_the_most_rows(monkeypatch):
-    monkeypatch.setattr("benchmarks.transform.planted.RULES", {"date": RULES["date"]})
-    monkeypatch.setattr("benchmarks.transform.planted.SYNTHETIC", {"UserID": SYNTHETIC["UserID"]})
-    result = measured_planted(max_rows=1_000, repeats=1)
-    assert [row["rows"] for row in result["planted"]] == [100, 1_000]
-    assert [row["rule"] for row in result["synthetic"]] == ["UserID"]
-    lines = planted_page_table(result).splitlines()
-    assert [line.split(" | ")[1] for line in lines[2:]] == ["100", "1,000", "1,000"]
 
 
 def test_the_command_writes_what_it_measures(tmp_path, monkeypatch):

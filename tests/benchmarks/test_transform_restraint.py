@@ -10,9 +10,8 @@ from benchmarks import report
 from benchmarks.cli import main
 from benchmarks.effectiveness.tasks import Task, incidence_of
 from benchmarks.transform import restraint
-from benchmarks.transform.restraint import drawn_pairs, lake_columns, program_row, task_row
+from benchmarks.transform.restraint import drawn_pairs, lake_columns, task_row
 from benchmarks.transform.tables import restraint_tables
-from pexeso.transform.joins.learned import learn_transformation
 
 NAMES = ("Rome", "Oslo", "Lima", "Bern", "Kyiv")
 CITIES = [f"{name}{number}" for number in range(5) for name in NAMES]
@@ -70,18 +69,6 @@ def test_a_rule_that_makes_one_key_of_several_values_joins_nothing_in_a_task():
     row = task_row("set", Task("t", "t", pa.array(left), pa.array(CITIES), truth))
     assert row["refused"] == "50 source values became 25"
     assert (row["joined"], row["kinds"]) == (0, {})
-
-
-def test_a_program_of_drawn_columns_is_listed_with_samples(lakes):
-    source, target = list(lake_columns(lakes))[:2]
-    left = {"source": [f"The city of {city}" for city in CITIES]}
-    joined = learn_transformation(left, {"target": CITIES})
-    row = program_row(source, target, joined)
-    assert row["program"] == joined.program
-    assert row["samples"] == [(f"The city of {city}", city) for city in CITIES[:5]]
-    assert row["kinds"] == {"program": 25}
-    assert row["values"] == [25, 25]
-    assert row["source"] == "one/t0.csv#0: city"
 
 
 def test_the_result_lists_every_program(lakes, tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ def rows_of(width, limit=7):
     return st.lists(st.lists(CELLS, min_size=width, max_size=width), max_size=limit)
 
 
-TABLES = st.integers(1, 4).flatmap(rows_of)
+TABLES = st.integers(1, 5).flatmap(rows_of)
 
 
 def arrow_table(rows):

@@ -73,11 +73,6 @@ def test_golden_vectors_of_other_sizes():
     assert places("muhammad", bits=512) == [23, 162, 205, 249, 316, 417]
 
 
-def test_steps_of_the_worked_examples():
-    assert places("muhammad", ones=4) == [9, 51, 62, 100]
-    assert places("mississippi", ones=4) == [6, 62, 73, 84]
-
-
 def test_characters_outside_the_alphabet():
     texts = ["münchen", "москва", "東京"]
     assert hexadecimal(texts) == [
@@ -108,22 +103,6 @@ def test_hashes_are_those_of_plain_python(texts, hashing):
     assert as_integers(hashes) == expected
     large = pa.array(["before", *texts], pa.large_string())[1:]
     assert as_integers(hashing.hashes(large)) == expected
-
-
-@given(TEXTS, HASHES)
-def test_a_text_sets_one_bit_for_its_length_and_few_others(texts, hashing):
-    region = (hashing.bits - 1) // 37 * 37
-    lengths = hashing.bits - region
-    fewer = Xash(hashing.bits, 2)
-    numbers = as_integers(hashing.hashes(pa.array(texts, pa.string())))
-    less = as_integers(fewer.hashes(pa.array(texts, pa.string())))
-    for text, number, subset in zip(texts, numbers, less, strict=True):
-        if text:
-            assert number >> region == 1 << len(text) % lengths
-            assert 1 <= number.bit_count() <= min(hashing.ones, 1 + len(set(text)))
-        else:
-            assert number == 0
-        assert subset & ~number == 0
 
 
 @pytest.mark.parametrize(

@@ -71,25 +71,6 @@ def test_every_smallest_combination_is_found_in_order(limits, codes, lost, max_s
         assert searched(codes, needed, max_size) == smallest(codes, needed, max_size)
 
 
-@given(CODES, st.integers(0, 3), st.integers(0, 5))
-def test_combinations_that_end_behind_a_column(codes, lost, begin):
-    needed = max(1, len(codes[0]) - lost)
-    assert searched(codes, needed, 4, begin) == smallest(codes, needed, 4, begin)
-
-
-@given(CODES)
-def test_tuples_are_counted(codes):
-    for columns in combinations(range(len(codes)), min(2, len(codes))):
-        rows = tuples_of(codes, columns)
-        counts = count_tuples(np.array(codes, np.int32), columns)
-        assert counts.distinct == len(set(rows))
-        assert counts.repeated == len(rows) - len(set(rows))
-        assert counts.missing == len(codes[0]) - len(rows)
-        assert counts.same == max(map(rows.count, rows), default=0)
-        if rows:
-            assert rows.count(tuple(codes[column][counts.row] for column in columns)) == counts.same
-
-
 def test_tuples_of_more_than_64_bits_are_told_apart():
     codes = np.array([[0, 4, 1], [0, 0, 2**31 - 1], [0, 0, 2**31 - 1]], np.int32)
     assert count_tuples(codes, (0, 1, 2)).distinct == 3
@@ -112,17 +93,6 @@ def test_the_one_combination_of_166_million_is_found():
     search = UniqueSearch(codes, 1000)
     assert [columns for size in (1, 2, 3) for columns in search.of_size(size)] == [(12, 345, 999)]
     assert search.is_whole
-
-
-def test_what_is_not_looked_at_is_said(monkeypatch):
-    codes = np.array([[0, 0, 0, 1], [0, 0, 1, 1], [0, 1, 0, 0]], np.int32)
-    whole = UniqueSearch(codes, 4)
-    assert [list(whole.of_size(size)) for size in (1, 2, 3)] == [[], [], [(0, 1, 2)]]
-    assert whole.is_whole
-    monkeypatch.setattr(unique_columns, "MAX_ROWS_COMPARED", 0)
-    short = UniqueSearch(codes, 4)
-    assert [list(short.of_size(size)) for size in (1, 2, 3)] == [[], [], []]
-    assert not short.is_whole
 
 
 def test_wide_tables_are_cut_where_there_are_too_many_combinations(monkeypatch):

@@ -220,13 +220,3 @@ def test_rows_that_tie_keep_their_order():
     # last zero.
     assert order_by_splits(mapped, 2).tolist() == [1, 3, 0, 5, 2, 4]
     assert order_by_splits(torch.zeros(50, 3), 4).tolist() == list(range(50))
-
-
-def test_halving_puts_clusters_into_blocks_of_their_own():
-    rng = np.random.default_rng(5)
-    centres = rng.normal(size=(8, 4)) * 10
-    mapped = torch.from_numpy(
-        (centres[np.arange(64) % 8] + rng.normal(size=(64, 4)) * 0.01).astype(np.float32)
-    )
-    order = order_by_splits(mapped, 8)
-    assert all(len(set((block % 8).tolist())) == 1 for block in order.reshape(8, 8))

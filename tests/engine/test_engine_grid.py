@@ -10,7 +10,7 @@ from long_runs import examples
 
 from pexeso.engine.options import MAX_CODE_BITS, check_code_bits
 from pexeso.engine.partition import GridCells
-from pexeso.engine.published.grid import Grid, build_grid, leaf_codes, order_by_cells
+from pexeso.engine.published.grid import Grid, leaf_codes, order_by_cells
 from pexeso.engine.published.walk import query_grid
 from pexeso.errors import InputError
 
@@ -113,20 +113,6 @@ def check_grid(grid: Grid, rows: torch.Tensor, cells: GridCells, n_levels: int) 
             inside = rows[prefix == code]
             assert torch.equal(level.lower[cell], inside.amin(0))
             assert torch.equal(level.upper[cell], inside.amax(0))
-
-
-def test_a_grid_by_hand():
-    mapped = torch.tensor([[0.1, 0.2], [0.2, 0.1], [0.3, 0.9], [0.9, 0.9]])
-    codes = leaf_codes(mapped, torch.zeros(2), torch.ones(2), 2)
-    assert codes.tolist() == [0b0000, 0b0000, 0b0111, 0b1111]
-    grid = build_grid(codes, mapped, 2)
-    top, leaves = grid.levels
-    assert grid.leaves is leaves
-    assert top.codes.tolist() == [0b00, 0b01, 0b11]
-    assert (top.first.tolist(), top.count.tolist()) == ([0, 1, 2], [1, 1, 1])
-    assert (leaves.first.tolist(), leaves.count.tolist()) == ([0, 2, 3], [2, 1, 1])
-    torch.testing.assert_close(leaves.lower[0], torch.tensor([0.1, 0.1]))
-    torch.testing.assert_close(leaves.upper[0], torch.tensor([0.2, 0.2]))
 
 
 def test_codes_that_do_not_fit_are_refused():

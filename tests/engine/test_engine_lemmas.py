@@ -116,21 +116,6 @@ def test_pivot_filtering_and_pivot_matching_alone_keep_exactly_the_true_pairs(ke
 @settings(max_examples=examples(80))
 @given(
     cases(min_values=1, cells=("grid",)),
-    st.sampled_from((Lemma.VECTOR_CELL_FILTERING, Lemma.CELL_CELL_FILTERING)),
-)
-def test_filtering_of_cells_alone_loses_no_cell_with_a_match(case, lemma):
-    if not can_block(case):
-        return
-    every, some, _ = leaf_truth(case)
-    matching, candidates = pairs_of(leaf_pairs(case, lemma)[0])
-    assert matching == []
-    assert len(candidates) == len(set(candidates))
-    assert some <= set(candidates) <= every
-
-
-@settings(max_examples=examples(80))
-@given(
-    cases(min_values=1, cells=("grid",)),
     st.sampled_from((Lemma.VECTOR_CELL_MATCHING, Lemma.CELL_CELL_MATCHING)),
 )
 def test_matching_of_cells_alone_accepts_no_cell_with_a_value_that_does_not_match(case, lemma):

@@ -292,24 +292,6 @@ def test_a_query_vector_that_is_not_of_unit_length_is_refused(entry):
         )
 
 
-def test_top_k_where_fewer_than_k_columns_match_gives_those_that_do():
-    partition, _ = build(
-        np.eye(4, dtype=np.float32), [[0], [1], [2], [0, 1]], PartitionLayoutOptions()
-    )
-    query, weights = torch.eye(4)[:2], torch.tensor([1, 2])
-    for k, expected in (
-        (1, {3: 3}),
-        (2, {3: 3, 1: 2}),
-        (3, {3: 3, 1: 2, 0: 1}),
-        (4, {3: 3, 1: 2, 0: 1}),
-        (9, {3: 3, 1: 2, 0: 1}),
-    ):
-        assert (
-            as_dict(search_partition(partition, query, weights, 3, Goal(0.1, k=k), SearchStats()))
-            == expected
-        )
-
-
 @given(st.integers(1, 10**6), st.integers(1, 10**9))
 @example(5, 600_000_000)
 @example(3, 333_333_333)
@@ -319,12 +301,6 @@ def test_the_count_needed_is_the_smallest_that_suffices(total, billionths):
     assert 1 <= needed <= total
     assert needed * 10**9 >= billionths * total
     assert needed == 1 or (needed - 1) * 10**9 < billionths * total
-
-
-def test_a_tiny_joinability_needs_one_match_and_a_whole_one_needs_all():
-    assert count_needed(1e-12, 10**6) == 1
-    assert count_needed(1.0, 7) == 7
-    assert count_needed(0.6, 5) == 3
 
 
 @pytest.mark.parametrize("metric", METRIC_NAMES)

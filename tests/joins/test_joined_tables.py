@@ -69,14 +69,20 @@ def mapping_of(texts, links, values):
     )
 
 
-def joined(ours=OURS, theirs=THEIRS, links=LINKS, *, kind="arrow", to=None, on="key", **options):
+def found_rows_of(texts, rows=None, links=LINKS, **options):
+    """Return the rows that a join with `THEIRS`, or with other rows, takes for some texts."""
     options = JoinOptions(**options)
-    texts = [row["key"] for row in ours]
     mapping = mapping_of(texts, links, options.values)
+    rows = pa.Table.from_pylist(THEIRS) if rows is None else rows
+    return find_rows("t.csv", "name", rows, mapping, NORMALISER, options)
+
+
+def joined(ours=OURS, theirs=THEIRS, links=LINKS, *, kind="arrow", to=None, on="key", **options):
+    texts = [row["key"] for row in ours]
     rows = pa.Table.from_pylist(
         theirs, schema=pa.schema([(name, pa.string()) for name in theirs[0]])
     )
-    found_rows = find_rows("t.csv", "name", rows, mapping, NORMALISER, options)
+    found_rows = found_rows_of(texts, rows, links, **options)
     table = pa.Table.from_pylist(ours, schema=pa.schema([("id", pa.int64()), ("key", pa.string())]))
     return join_table(
         table.to_pandas() if kind == "pandas" else table,
@@ -182,14 +188,7 @@ def test_the_users_columns_keep_their_types_and_the_index_counts_rows():
         },
         index=["first", "second"],
     )
-    rows = find_rows(
-        "t.csv",
-        "name",
-        pa.Table.from_pylist(THEIRS),
-        mapping_of(["a", "b"], LINKS, "nearest"),
-        Normaliser(),
-        JoinOptions(),
-    )
+    rows = found_rows_of(["a", "b"])
     frame = join_table(table, "key", rows, pa.array(["a", "b"])).table
     assert frame.dtypes[:3].tolist() == table.dtypes.tolist()
     assert frame["what"].tolist() == [1, 1, 1, {"x": 1}]
@@ -210,8 +209,7 @@ def test_the_other_kind_of_table_is_given_when_asked_for(kind, to):
 def test_whole_numbers_are_exact_in_pandas_by_every_way():
     big = [2**60 + 1, 2**63 + 5]
     rows = pa.table({"name": ["a"], "n": pa.array(big[1:], pa.uint64())})
-    mapping = mapping_of(["a", "b"], {("a", "a"): 0.0}, "nearest")
-    found_rows = find_rows("t.csv", "name", rows, mapping, Normaliser(), JoinOptions())
+    found_rows = found_rows_of(["a", "b"], rows, {("a", "a"): 0.0})
     mine = pa.table({"key": ["a", "b", None], "id": [big[0], None, 3]})
     requested = join_table(mine, "key", found_rows, pa.array(["a", "b"]), to="pandas").table
     turned = join_table(mine, "key", found_rows, pa.array(["a", "b"])).to_pandas()
@@ -225,14 +223,7 @@ def test_whole_numbers_are_exact_in_pandas_by_every_way():
 
 def test_a_table_with_repeated_names_of_columns_is_joined_by_position():
     table = pa.table([pa.array(["b"]), pa.array(["a"])], names=["key", "key"])
-    rows = find_rows(
-        "t.csv",
-        "name",
-        pa.Table.from_pylist(THEIRS),
-        mapping_of(["a"], LINKS, "nearest"),
-        Normaliser(),
-        JoinOptions(),
-    )
+    rows = found_rows_of(["a"])
     assert join_table(table, 1, rows, pa.array(["a"])).table.column_names[:2] == ["key", "key"]
     assert join_table(table.to_pandas(), 1, rows, pa.array(["a"])).table["n"].tolist() == ["many"]
 
@@ -286,15 +277,7 @@ def test_dates_of_the_found_table_are_read_as_a_whole_column():
 
 
 def test_parts_of_the_found_rows_are_those_of_the_whole():
-    mapping = mapping_of([row["key"] for row in OURS], LINKS, "all")
-    found_rows = find_rows(
-        "t.csv",
-        "name",
-        pa.Table.from_pylist(THEIRS),
-        mapping,
-        Normaliser(),
-        JoinOptions(values="all"),
-    )
+    found_rows = found_rows_of([row["key"] for row in OURS], values="all")
     n_rows = len(found_rows.text_of_row)
     parts = [found_rows.take(start, start + 3) for start in range(0, n_rows, 3)]
     assert len(parts) > 1

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from holding_kills import Kill, summary
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -72,15 +71,3 @@ def test_tables_are_whole_in_one_place_whatever_the_step_of_the_kill():
 def test_a_move_that_is_not_safe_is_found(change):
     done = run("-c", BROKEN.format(here=str(HERE), change=change))
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
-
-
-def test_the_summary_counts_failures_as_such():
-    kills = [
-        Kill("apply here", True, 3, 2),
-        Kill("undo here", False, 0, 5),
-        Kill("undo here", True, 0, 0, "a table is not whole"),
-    ]
-    assert summary(kills, 1.4) == (
-        "3 calls (1 apply here, 2 undo here), 2 killed before their end, 1 with tables in both "
-        "folders, 1 failures; 1 s"
-    )

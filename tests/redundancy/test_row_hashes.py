@@ -182,14 +182,6 @@ def test_counts_are_those_of_plain_tuples():
             assert contained_rows(ours, theirs, "bag", max_missing=max_missing) == expected
 
 
-def test_equal_columns_but_other_rows_have_nothing_in_common():
-    june = [hashed_column(pa.array(values)) for values in (["June", "May"], [20, 12])]
-    other = [hashed_column(pa.array(values)) for values in (["June", "May"], [12, 20])]
-    names = ["month", "day"]
-    ours, theirs = (counted_rows(row_hashes(2, columns, names)) for columns in (june, other))
-    assert contained_rows(ours, theirs) == 0
-
-
 @pytest.mark.parametrize("n_distinct", [1, 200, 300, 70_000])
 def test_columns_with_few_values_are_coded_and_mean_the_same(n_distinct):
     values = pa.array(np.arange(MIN_ROWS_PER_VALUE * (n_distinct + 1)) % n_distinct)

@@ -13,7 +13,7 @@ from benchmarks.datasets.tables import SHARED
 from pexeso.errors import InputError
 from tests.redundancy.messy_lakes import WORKED_EDGES, messy_lake, worked_lake, worked_tables
 from tests.redundancy.row_contents import NAN, Contents, content_of, read_contents
-from tests.redundancy.row_oracle import compatible, containment, schema_pairs
+from tests.redundancy.row_oracle import containment, schema_pairs
 
 
 def lake_of(**tables):
@@ -51,18 +51,6 @@ def test_the_worked_lake_as_csv_has_the_same_edges(tmp_path):
     assert {tuple(name.removesuffix(".csv") for name in pair) for pair in edges} == WORKED_EDGES
 
 
-def test_rows_are_compared_not_columns():
-    june = {"month": ["June", "May"], "day": [20, 12]}
-    lake = lake_of(a=june, b={**june, "day": [12, 20]})
-    assert containment(lake) == {}
-    assert containment(lake, min_containment=0) == {("a", "b"): 0, ("b", "a"): 0}
-
-
-def test_nulls_are_equal():
-    lake = lake_of(a={"n": [1], "t": pa.nulls(1, pa.string())}, b={"n": [1, 2], "t": [None, "x"]})
-    assert containment(lake) == {("b", "a"): 1}
-
-
 def test_sets_bags_and_the_gate_differ_in_repeated_rows():
     lake = lake_of(twice={"v": [1, 1]}, thrice={"v": [1, 1, 1]}, parent={"v": [1, 2]})
     sets = containment(lake, min_containment=0)
@@ -91,26 +79,6 @@ def test_a_table_without_rows_is_held_by_every_one_with_its_columns(semantics):
         assert edges == {("some", "none"): 1, ("some", "other"): 1}
 
 
-def test_the_least_containment_is_included():
-    lake = lake_of(child={"v": [1, 2, 3, 9]}, parent={"v": [1, 2, 3, 4]})
-    assert containment(lake, min_containment=0.75)["parent", "child"] == 0.75
-    assert containment(lake, min_containment=0.7501) == {}
-
-
-@pytest.mark.parametrize("options", [{"semantics": "list"}, {"min_containment": 1.1}])
-def test_what_cannot_be_asked_is_said(options):
-    with pytest.raises(InputError, match=r"are one of set, bag|in \[0, 1\]"):
-        containment(Contents(), **options)
-
-
-def test_families_of_types():
-    assert compatible("null", ("map", "string", "int"))
-    assert compatible(("map", "string", "int"), ("map", "string", "decimal"))
-    assert not compatible(("array", "int"), ("array", "string"))
-    assert not compatible(("array", "int"), "int")
-    assert not compatible("date", "timestamp")
-
-
 def test_cells_are_equal_across_types_of_a_family():
     content = content_of(
         pa.table(
@@ -129,45 +97,6 @@ def test_cells_are_equal_across_types_of_a_family():
     assert content.columns["at",] == [10**9, None]
     assert content.columns["day",] == [86_400_000, None]
     assert list(content.families.values()) == ["int", "decimal", "float", "timestamp", "date"]
-
-
-def test_schemas_are_flattened_as_in_the_specification():
-    address = pa.struct([("city", pa.string()), ("zip", pa.string())])
-    items = pa.list_(pa.struct([("sku", pa.string()), ("qty", pa.int64())]))
-    schema = pa.schema(
-        [
-            ("id", pa.int64()),
-            ("user", pa.struct([("name", pa.string()), ("address", address)])),
-            ("items", items),
-            ("tags", pa.list_(pa.string())),
-            ("attrs", pa.map_(pa.string(), pa.string())),
-            ("a.b", pa.int64()),
-            ("a", pa.struct([("b", pa.int64())])),
-        ]
-    )
-    row = {
-        "id": 1,
-        "user": None,
-        "items": [{"sku": "x", "qty": 1}, None, {"sku": None, "qty": 2}],
-        "tags": ["p", None],
-        "attrs": [("k", "v"), ("j", None)],
-        "a.b": 3,
-        "a": {"b": 4},
-    }
-    # Of a slice: what lies before it must not be read.
-    table = pa.Table.from_pylist([{**row, "id": 0, "attrs": [("z", "z")]}, row], schema).slice(1)
-    assert {token: cells[0] for token, cells in content_of(table).columns.items()} == {
-        ("id",): 1,
-        ("user", "name"): None,
-        ("user", "address", "city"): None,
-        ("user", "address", "zip"): None,
-        ("items", None, "sku"): ("x", None, None),
-        ("items", None, "qty"): (1, None, 2),
-        ("tags", None): ("p", None),
-        ("attrs",): frozenset({(("k", "v"), 1), (("j", None), 1)}),
-        ("a.b",): 3,
-        ("a", "b"): 4,
-    }
 
 
 def test_names_are_folded_unless_they_collide():

@@ -19,7 +19,7 @@ from benchmarks.redundancy.synthetic import synthetic_lake
 from pexeso.errors import InputError, LakeError
 from pexeso.redundancy.candidates import ColumnStats
 from pexeso.redundancy.planning import Costs
-from pexeso.redundancy.sampled import drawn_rows, facts_of_parquet, footer_stats
+from pexeso.redundancy.sampled import facts_of_parquet, footer_stats
 from pexeso.redundancy.search import find_redundancy
 from tests.redundancy.messy_lakes import WORKED_EDGES, messy_lake, worked_lake
 from tests.redundancy.row_contents import read_contents
@@ -89,17 +89,6 @@ def test_nan_and_zeros_of_both_signs_are_found(tmp_path):
     pq.write_table(pa.table({"x": [math.nan, -0.0, 1.0]}), tmp_path / "parent.parquet")
     pq.write_table(pa.table({"x": [math.nan, 0.0]}), tmp_path / "child.parquet")
     assert pairs(find_by_samples(None, tmp_path)) == {("parent.parquet", "child.parquet")}
-
-
-def test_rows_pass_as_often_as_the_theorem_says():
-    """Of a table of which nine rows in ten are contained, ten drawn rows pass in .349 of trials."""
-    trials = 2000
-    for n_rows, expected in ((10, 0.9**10), (29, 0.9**29)):
-        draws = [drawn_rows(10_000, n_rows, f"seed {seed}") for seed in range(trials)]
-        passed = sum(all(row % 10 for row in rows) for rows in draws)
-        spread = math.sqrt(expected * (1 - expected) / trials)
-        assert abs(passed / trials - expected) < 4 * spread
-    assert drawn_rows(3, 10, "any") == [0, 1, 2]
 
 
 def planted_lake(folder, seed):

@@ -11,7 +11,6 @@ from flip_run import (
     SAME,
     SEED,
     SHORT_FLIPS,
-    Flip,
     FlipTest,
     summary,
 )
@@ -63,15 +62,3 @@ def test_an_index_that_is_damaged_to_begin_with_is_refused(
     flip_run.turn(next(copy.rglob("meta.json")), 0, 1)
     with pytest.raises(ValueError, match="before anything was flipped"):
         FlipTest(copy, tmp_path)
-
-
-def test_the_summary_counts_what_only_a_check_tells() -> None:
-    flips = [
-        Flip("a", 0, 1, SAME),
-        Flip("a", 0, 1, OTHER),
-        Flip("a", 0, 1, REFUSED_AT_OPEN),
-        Flip("a", 0, 1, REFUSED_LATER),
-    ]
-    assert summary(flips).endswith(
-        "1 with the same answer, 1 with another one (2 told by check alone)"
-    )

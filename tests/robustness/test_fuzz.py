@@ -13,9 +13,9 @@ import fuzz_app
 import fuzz_run
 import fuzz_worker
 import pytest
-from fuzz_run import Job, Outcome, jobs_of, run_all
+from fuzz_run import Job, jobs_of, run_all
 from fuzz_strategies import manifest_document, seeds_of, strategy_of
-from fuzz_targets import INDEX, TARGETS, WITH_INDEX, BrokenPromiseError, allowed, resealed
+from fuzz_targets import INDEX, TARGETS, WITH_INDEX, BrokenPromiseError, resealed
 from hypothesis import given, settings
 from long_runs import examples, long_but
 
@@ -205,21 +205,6 @@ def test_a_process_that_dies_is_a_failure(tmp_path: Path, monkeypatch) -> None:
     assert total.failed
     assert total.exceptions == len(TARGETS)
     assert "died with code -6" in total.sentences[0]
-
-
-def test_the_summary_is_one_line() -> None:
-    total = Outcome()
-    total.add(Outcome(100_000, 5, 0, 0, 0, 412_000_000))
-    assert (str(total), total.failed) == (
-        "100,000 inputs, 0 uncaught exceptions, 0 hangs, peak 412 MB",
-        False,
-    )
-    total.add(Outcome(exceptions=1, out_of_memory=1))
-    assert (str(total), total.failed) == (
-        "100,000 inputs, 1 uncaught exceptions, 0 hangs, 1 out of memory, peak 412 MB",
-        True,
-    )
-    assert not allowed(ValueError("x"))
 
 
 SANDBOXED = """

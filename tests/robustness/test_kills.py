@@ -5,7 +5,7 @@ from pathlib import Path
 import kill_run
 import pytest
 from kill_operations import OPERATIONS
-from kill_run import KILLS, SEED, SHARES, SHORT_KILLS, Kill, KillTest, choose_operations, summary
+from kill_run import KILLS, SEED, SHARES, SHORT_KILLS, KillTest, choose_operations, summary
 from long_runs import long_but
 
 
@@ -36,15 +36,3 @@ def test_every_operation_has_its_share_of_the_kills() -> None:
         assert len(chosen) == n_kills
         assert set(chosen) == set(OPERATIONS)
     assert choose_operations(3, "append", SEED) == ["append"] * 3
-
-
-def test_the_summary_counts_failures_as_such() -> None:
-    kills = [
-        Kill("build", "as before"),
-        Kill("append", "failed", "it answers otherwise"),
-        Kill("append", "taken up"),
-    ]
-    assert summary(kills, 61.4) == (
-        "3 kills (2 append, 1 build), 1 failures: 1 as before, 1 as before and taken up by the "
-        "rerun, 0 committed; 61 s"
-    )

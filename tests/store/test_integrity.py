@@ -69,19 +69,6 @@ def test_cut_lengthened_and_removed_files_are_found(index: Path) -> None:
         path.write_bytes(original)
 
 
-def test_two_files_that_changed_places_are_found(index: Path) -> None:
-    one, other = (index / "partitions" / number / "codes.npy" for number in ("00000", "00001"))
-    assert one.stat().st_size == other.stat().st_size
-    one.rename(index / "spare")
-    other.rename(one)
-    (index / "spare").rename(other)
-    assert failures(index) == [
-        ("partitions/00000/codes.npy", "checksum"),
-        ("partitions/00001/codes.npy", "checksum"),
-    ]
-    assert "is not as it was written, by its checksum" in check_store(index)[0].sentence
-
-
 def test_all_problems_are_listed_not_only_the_first(index: Path) -> None:
     (index / "catalog" / "tables.parquet").unlink()
     (index / "partitions" / "00001" / "seed.npy").write_bytes(b"")

@@ -45,14 +45,6 @@ def test_rows_of_several_columns_are_paired_by_the_words_they_share():
     assert sum(right) >= 0.9 * len(right)
 
 
-def test_hours_minutes_and_seconds_are_put_together():
-    source, target = times(300)
-    finding = find_program(source, target.columns)
-    assert finding.accepted
-    assert finding.n_keys == source.n_rows
-    assert finding.program.of(("3", "12", "05")) == "3:12:05"
-
-
 def test_sets_are_the_same_for_a_seed_and_rows_in_them_differ():
     names = [f"{first} {last}" for first in ("Ann", "Bo", "Cyd") for last in ("Lee", "Ray", "Moe")]
     source = TextTable.of({"name": names})

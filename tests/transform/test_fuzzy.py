@@ -18,10 +18,6 @@ from pexeso.transform.fuzzy import (
 )
 from pexeso.transform.programs.program import lower
 
-SCHOOL = "@forsyth.k12.ga.us"
-DERIVED = [name + SCHOOL for name in ("schowdhury", "mpaluzzi", "mpayne", "ccraddock", "kmoore")]
-KEYS = [name + SCHOOL for name in ("schowdhury", "mpaluzzi", "mipayne", "ccraddock", "kmoore")]
-
 
 def tokens(text, tokeniser):
     text = lower(text)
@@ -142,18 +138,6 @@ def test_without_similar_texts_it_is_the_equality_join():
     assert join.keys.tolist() == [2, 0]
     assert join.threshold == 0
     assert join.bound == 1
-
-
-def test_the_worked_example_of_the_teachers():
-    trigrams = Configuration("3-gram", "Jaccard")
-    join = fuzzy_join(DERIVED, KEYS, configurations=[trigrams])
-    assert join.derived.tolist() == join.keys.tolist() == [0, 1, 2, 3, 4]
-    assert join.distances.tolist() == [0, 0, 0.125, 0, 0]
-    assert (join.threshold, join.bound) == (0.125, pytest.approx(10 / 27))
-    assert squared_similarity_of(DERIVED[4], KEYS[2], trigrams) == Fraction(17, 28) ** 2
-    # A threshold of .125 is out of reach when the largest allowed is .12.
-    join = fuzzy_join(DERIVED, KEYS, configurations=[trigrams], max_distance=0.12)
-    assert (len(join.keys), join.threshold, join.bound) == (4, 0, 0.12)
 
 
 def test_the_worked_example_of_what_cannot_be_told_apart_by_words():

@@ -4,36 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pexeso.transform.programs.program import Constant, Extract, Program, Split, lower, title, upper
-
-PRESIDENTS = {
-    "Obama, Barack(1961-)": "Barack Obama",
-    "Bush, George W.(1946-)": "George W. Bush",
-    "Clinton, Bill(1946-)": "Bill Clinton",
-    "Bush, George H. W.(1924-)": "George H. W. Bush",
-    "Reagan, Ronald(1911-2004)": "Ronald Reagan",
-}
-"""Figure A of the source, right to left."""
-
-FIRST_THEN_LAST = Program(
-    (Extract(0, (Split("(", 0), Split(", ", 1))), Constant(" "), Extract(0, (Split(", ", 0),)))
-)
-
-
-def test_the_presidents_of_the_source():
-    assert {key: FIRST_THEN_LAST.of([key]) for key in PRESIDENTS} == PRESIDENTS
-
-
-def test_a_teacher_of_the_source():
-    program = Program(
-        (
-            Extract(0, start=0, length=1, casing="lower"),
-            Extract(0, (Split(" ", 1),), casing="lower"),
-            Constant("@forsyth.k12.ga.us"),
-        )
-    )
-    assert program.of(["Suhela Chowdhury", "Principal"]) == "schowdhury@forsyth.k12.ga.us"
-    assert program.columns == (0,)
+from pexeso.transform.programs.program import Extract, Split, lower, title, upper
 
 
 @pytest.mark.parametrize(

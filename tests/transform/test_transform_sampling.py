@@ -1,7 +1,5 @@
 """Samples for learning are as large as the bounds ask, and do not depend on the rows' order."""
 
-import math
-
 import hypothesis.strategies as st
 import numpy as np
 import pyarrow as pa
@@ -10,13 +8,6 @@ from hypothesis import given
 
 from pexeso.transform import texts
 from pexeso.transform.learning.example_sets import sample_sizes, sample_texts
-
-MILLION = 1_000_000
-
-
-def test_two_tables_of_a_million_rows_by_default():
-    assert sample_sizes(MILLION, MILLION) == (44_721, 44_722, 20.00012562)
-    assert math.exp(-(0.8**2) * 20 / 2) < 0.0017
 
 
 @given(st.integers(1, 40), st.integers(1, 60), st.sampled_from([0.25, 0.5, 1.0]))
@@ -36,29 +27,6 @@ def test_no_smaller_samples_would_do(n_source, n_target, participation):
     else:
         assert (source, target) == (n_source, n_target)
     assert expected == pytest.approx(source * target / n_source * participation)
-
-
-@pytest.mark.parametrize(
-    "tables", [(MILLION, 3000), (1000, MILLION), (50_000, 90_000), (2500, 2500)]
-)
-def test_a_numeric_optimiser_agrees(tables):
-    from scipy.optimize import minimize_scalar
-
-    n_source, n_target = tables
-    wanted = 20 * n_source / 0.01  # of the product of the sizes
-
-    lowest = min(max(1.0, wanted / n_target), n_source)
-    best = minimize_scalar(
-        lambda source: source + wanted / source,
-        bounds=(lowest, n_source),
-        method="bounded",
-        options={"xatol": 1e-4},
-    )
-    source, target, _ = sample_sizes(*tables)
-    if wanted > n_source * n_target:
-        assert (source, target) == tables
-    else:
-        assert source + target == pytest.approx(best.fun, rel=1e-3)
 
 
 def test_too_few_pairs_are_as_rare_as_promised():

@@ -24,36 +24,6 @@ def smallest(covers: set[frozenset[str]]) -> list[tuple[str, ...]]:
     return sorted(kept, key=lambda cover: (len(cover), cover))
 
 
-PAPER = [
-    ("v1", "v2", "v3", "v4"),
-    ("v1", "v2", "v3", "v5", "v7"),
-    ("v5", "v6", "v7"),
-]
-
-
-def test_covers_of_the_counting_example_of_the_paper():
-    covers = minimal_covers(terminals_of(PAPER))
-    expected = [("v4", "v5"), ("v4", "v7")]
-    expected += product(("v1", "v2", "v3"), ("v5", "v6", "v7"))
-    assert len(expected) == 11
-    assert covers == sorted(expected)
-    assert covers == smallest(all_covers(PAPER))
-
-
-def test_sets_of_tables_of_the_counting_example_of_the_paper():
-    # The paper counts sets of vertices of its second layer; tables without their columns are 27.
-    a_and_b, c, b_and_c = ("v1", "v2", "v3"), ("v5", "v6"), ("v5", "v7")
-    options = [
-        (a_and_b, c),
-        ((*a_and_b, "v4"), (*a_and_b, "v5"), c),
-        ((*a_and_b, "v4"), b_and_c),
-        (a_and_b, b_and_c),
-    ]
-    sets = set().union(*map(all_covers, options))
-    assert len(sets) == 27
-    assert smallest(sets) == smallest(all_covers(PAPER))
-
-
 @quick
 @given(GROUPS)
 def test_all_minimal_covers_are_found(groups):

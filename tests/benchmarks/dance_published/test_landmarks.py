@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from benchmarks.dance_published.graphs import landmarks_of, shortest_paths
 from pexeso.acquisition.graph import JoinGraph
-from tests.acquisition.motivating_graphs import graph_of
 from tests.acquisition.weighted_graphs import weighted_graph
 
 quick = settings(derandomize=True, deadline=None, max_examples=60)
@@ -54,18 +53,6 @@ def test_paths_have_the_least_weight_then_the_fewest_joins_then_the_first_names(
             assert list(landmark.path(end)) == steps[::-1]
 
 
-def test_distances_of_the_tables_of_the_introduction():
-    graph = graph_of("DS", "D1", "D2", "D3", "D4", "D5", owned=["DS"])
-    assert len(graph.edges) == 9
-    landmark = shortest_paths(graph, "DS")
-    assert landmark.distances == pytest.approx(
-        {"DS": 0, "D1": 0.127783, "D4": 0, "D5": 0, "D2": 0, "D3": 0}, abs=1e-6
-    )
-    assert landmark.hops == {"DS": 0, "D1": 1, "D4": 1, "D5": 1, "D2": 2, "D3": 2}
-    assert landmark.towards["D2"] == "D5"
-    assert landmark.towards["D3"] == "D4"
-
-
 @pytest.mark.parametrize(("n", "expected"), [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (9, 4)])
 def test_a_part_has_the_logarithm_of_its_size_in_landmarks(n, expected):
     names = "abcdefghi"[:n]
@@ -91,10 +78,3 @@ def test_the_draw_does_not_depend_on_the_order_of_tables(weights, seed):
         dict(reversed(graph.tables.items())), dict(reversed(list(graph.edges.items())))
     )
     assert landmarks_of(graph, seed=seed) == landmarks_of(turned, seed=seed)
-
-
-def test_another_seed_draws_others():
-    graph = weighted_graph({("a", other): 0.5 for other in "bcdefgh"})
-    drawn = {tuple(mark.table for mark in landmarks_of(graph, seed=seed)) for seed in range(20)}
-    assert len(drawn) > 10
-    assert {name for names in drawn for name in names} == set("abcdefgh")

@@ -65,13 +65,6 @@ def ends(graph: JoinGraph, **bounds) -> AcquisitionRequest:
     return AcquisitionRequest((Terminal.of(graph, "1"),), (Terminal.of(graph, "5"),), **bounds)
 
 
-def test_columns_that_no_joins_connect():
-    graph = weighted_graph({("1", "2"): 0.2, ("5", "6"): 0.1})
-    outcome = searched(graph, ends(graph))
-    assert outcome.plans == ()
-    assert (outcome.n_trees, outcome.n_evaluated) == (0, 0)
-
-
 def test_only_the_lightest_minimal_graph_is_walked():
     weights = {("a", "b"): 0.1, ("a", "c"): 0.2}
     graph = weighted_graph(weights, {"a": "x", "b": "y", "c": "y"})

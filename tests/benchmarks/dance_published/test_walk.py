@@ -13,7 +13,6 @@ from benchmarks.dance_published.walk import (
     JoinChoices,
     KnownPlans,
     PublishedOptions,
-    acceptance,
     best_plan,
     closed_tree,
     walk,
@@ -72,15 +71,6 @@ def test_worked_example_of_two_tables(bounds, expected):
     assert joined_by(best_plan(two_table_choices(**bounds), WALKS)) == expected
 
 
-def test_probabilities_of_the_worked_example():
-    of = CORRELATIONS
-    assert acceptance(of[GENDER], of[RACE]) == 1
-    assert acceptance(of[RACE], of[GENDER]) == pytest.approx(0.433452, abs=1e-5)
-    assert acceptance(of[RACE], of[BOTH]) == 1
-    assert acceptance(0.0, 0.0) == acceptance(0.0, 0.3) == 1
-    assert acceptance(0.3, 0.0) == 0
-
-
 def test_a_long_walk_is_at_each_plan_in_proportion_to_its_correlation():
     choices = two_table_choices()
     random = walk_random(7, choices, 0)
@@ -110,33 +100,6 @@ def test_a_walk_that_starts_outside_goes_freely_until_it_is_within():
         inside = met.index(GENDER)
         assert set(met[inside:]) == {GENDER}
         assert GENDER not in met[:inside]
-
-
-def one_join_graph(*weights: float) -> JoinGraph:
-    graph = weighted_graph({("a", "b"): 0.5}, {"a": "m", "b": "m"})
-    sets = [join_set(name, weight) for name, weight in zip("km", weights, strict=False)]
-    return JoinGraph(graph.tables, {("a", "b"): JoinEdge.of("a", "b", sets)})
-
-
-def request_for(graph: JoinGraph, **bounds) -> AcquisitionRequest:
-    return AcquisitionRequest((Terminal.of(graph, "a"),), (Terminal.of(graph, "b"),), **bounds)
-
-
-def test_a_plan_is_found_where_each_join_has_one_set():
-    graph = one_join_graph(0.5)
-    (choices,) = choices_of(graph, request_for(graph))
-    assert best_plan(choices, WALKS).measures.correlation == 1
-    assert best_plan(choices, PublishedOptions()).measures.correlation == 1
-
-
-def test_of_plans_without_correlation_the_first_is_found():
-    graph = one_join_graph(0.5, 0.7)
-
-    def nothing(tree) -> PlanMeasures:
-        return PlanMeasures(tree.price(graph), tree.weight, 1.0, 0.0, 1)
-
-    (choices,) = choices_of(graph, request_for(graph), nothing)
-    assert best_plan(choices, WALKS).tree.joins[0].join_set.left == ("k",)
 
 
 def test_further_walks_reach_plans_that_no_single_step_leads_to():
@@ -206,29 +169,3 @@ def test_plans_join_by_all_that_they_share_and_closing_again_changes_nothing(dat
             assert closed_tree(plan.tree, graph).signature == plan.tree.signature
             assert plan.tree.have == choices.minimal.have
             assert plan.informativeness >= lightest - 1e-12 * math.ceil(lightest)
-
-
-def test_equal_seeds_walk_equal_ways_and_walks_differ():
-    choices = two_table_choices()
-
-    def way(seed: int, i: int) -> list:
-        random = walk_random(seed, choices, i)
-        return [joined_by(plan) for plan in walk(choices, (0,), 40, random)]
-
-    assert way(3, 0) == way(3, 0)
-    ways = {tuple(way(seed, i)) for seed in range(3) for i in range(3)}
-    assert len(ways) == 9
-
-
-def test_each_plan_is_measured_once_and_only_if_it_is_cheap():
-    graph = two_tables()
-    request = age_and_disease(graph, "D4", "D3", budget=7)
-    measured_plans = []
-
-    def measure(tree) -> PlanMeasures:
-        measured_plans.append(tree.joins[0].join_set.left)
-        return measured(graph, request, tree)
-
-    (choices,) = choices_of(graph, request, measure)
-    best_plan(choices, replace(WALKS, n_steps=200))
-    assert sorted(measured_plans) == [GENDER, RACE]

@@ -95,21 +95,6 @@ def test_plans_are_told_in_words(acquire, prices):
     assert re.fullmatch(searched, result.stderr)
 
 
-def test_by_default_no_row_multiplies_without_a_wanted_column(acquire):
-    printed = json.loads(acquire("--json").stdout)
-    assert printed["options"]["max_fan_out"] == 1
-    assert [plan["want"] for plan in printed["plans"]] == [
-        [{"table": "zips.csv", "column": "state"}]
-    ]
-    [plan] = printed["plans"]
-    assert 0 < plan["chance_share"] < plan["share"] == pytest.approx(1)
-    assert plan["proof"] == "best of all plans for this column"
-    assert printed["stats"]["columns"] == 7
-    refused = acquire("--want", "smog", "--max-fan-out", 1).stdout
-    assert "No plan keeps the bounds: max_fan_out of 1 excludes all plans: " in refused
-    assert "The least rows of one key of a plan that keeps all other bounds: 2\n" in refused
-
-
 def test_a_budget_that_is_too_small_says_the_least_that_would_do(acquire, prices):
     options = ("--want", "smog_level", "--prices", prices, "--budget", 3.5)
     result = acquire(*options)

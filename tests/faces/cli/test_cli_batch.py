@@ -106,13 +106,6 @@ def test_bad_lines_are_named_and_the_others_answered(run, small_index, tmp_path,
     assert said[-1] == "Error: 3 of 5 lines could not be used."
 
 
-def test_queries_from_stdin(run, small_index, queries):
-    typed = run("batch", small_index, "-", "-k", 1, input=queries.read_text(encoding="utf-8"))
-    assert without_times(typed.stdout) == without_times(
-        run("batch", small_index, queries, "-k", 1).stdout
-    )
-
-
 def test_a_file_that_is_there_is_refused(run, fail, small_index, queries, tmp_path):
     output = tmp_path / "answers.jsonl"
     output.write_text("precious\n", encoding="utf-8")
@@ -344,24 +337,6 @@ def test_odd_ids_come_back_as_they_are(run, small_index, tmp_path):
     assert [json.loads(line)["id"] for line in output.read_bytes().split(b"\n")[:-1]] == ids
     assert run("batch", small_index, queries, "-o", output, "--resume").exit_code == 0
     assert len(output.read_bytes().split(b"\n")) == len(ids) + 1
-
-
-def test_values_that_are_no_text(run, small_index, tmp_path):
-    queries = tmp_path / "queries.jsonl"
-    lines = [
-        json.dumps({"id": 1, "values": ["Oslo", 7, None, 2.5, True]}),
-        json.dumps({"id": 2, "values": ["\ud800"]}),
-    ]
-    lines += [
-        json.dumps({"id": 3, "values": [{"a": 1}, ["b"]]}),
-        json.dumps({"id": 4, "values": "Oslo"}),
-    ]
-    queries.write_text("\n".join(lines), encoding="utf-8")
-    result = run("batch", small_index, queries, "-k", 1, "--no-rerank")
-    answers = [json.loads(line) for line in result.stdout.splitlines()]
-    assert answers[0]["results"][0]["matched"] == 1
-    assert answers[3]["error"] == "line 4: 'values' must be a list."
-    assert result.exit_code == 1
 
 
 def test_a_place_that_cannot_be_written(fail, small_index, queries, tmp_path):

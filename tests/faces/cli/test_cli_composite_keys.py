@@ -1,7 +1,5 @@
 """`pexeso join` and `pexeso explain` by keys of several columns."""
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from pexeso.index import build_index
@@ -54,33 +52,6 @@ REPORT = (
 def test_rows_whose_keys_are_equal_are_joined(run, key_index, mine, named):
     result = run("join", key_index, mine, *named)
     assert (result.exit_code, result.stdout, result.stderr) == (0, JOINED, REPORT)
-
-
-def test_the_types_of_a_file_of_yours_are_kept(run, key_index, tmp_path):
-    mine = pa.table({"when": [1900, 1952], "where": ["PARIS", None], "n": [0.5, None]})
-    file, output = tmp_path / "mine.parquet", tmp_path / "joined.parquet"
-    pq.write_table(mine, file)
-    run("join", key_index, f"{file}:when,where", "games.csv:year,city", "-o", output)
-    joined = pq.read_table(output)
-    assert joined.schema.types[:3] == mine.schema.types
-    assert joined["n"].to_pylist() == [0.5, 0.5, None]
-    assert joined["opened"].to_pylist() == ["May", "June", None]
-
-
-def test_options_of_joins_hold_for_keys(run, key_index, mine, tmp_path):
-    output, conflicts = tmp_path / "joined.csv", tmp_path / "conflicts.csv"
-    options = ["--type", "inner", "--aggregate", "count", "--provenance", "table,column,value"]
-    files = ["-o", output, "--conflicts", conflicts]
-    result = run("join", key_index, mine, "games.csv:year,city", *options, *files)
-    assert result.exit_code == 0, result.output
-    assert output.read_text(encoding="utf-8").splitlines() == [
-        "when,where,n,match_table,match_column,match_value,year,city,nation,opened",
-        '1900,PARIS,1,games.csv,"year,city","1900,Paris",2,2,2,2',
-        '1924, paris ,2,games.csv,"year,city","1924,Paris",1,1,1,1',
-    ]
-    assert conflicts.read_text(encoding="utf-8").splitlines()[1] == (
-        'repeated,"1900,PARIS","1900,Paris",,,0.0,2'
-    )
 
 
 def test_the_best_table_is_never_the_table_itself(run, key_index, tmp_path):

@@ -1,7 +1,6 @@
 """`pexeso join`: the user's table with the rows of a found one, written whole or not at all."""
 
 import datetime
-import json
 import os
 
 import pandas as pd
@@ -34,14 +33,6 @@ def test_csv_on_stdout(run, small_index, places):
     counted = ("--joinability-of", "rows")
     summary = run("join", small_index, f"{places}:place", "cities.csv:city", *counted).stderr
     assert summary == "Joined with cities.csv:city: 60.0 % of the rows match (3 of 5); 5 rows\n"
-
-
-def test_without_a_lake_column_the_best_is_taken(run, small_index, places):
-    result = run("join", small_index, f"{places}:place")
-    search = run("search", small_index, f"{places}:place", "--json")
-    best = json.loads(search.stdout)["results"][0]
-    named = run("join", small_index, f"{places}:place", f"{best['table']}:{best['column']}")
-    assert result.stdout == named.stdout
 
 
 def test_two_files_are_joined_without_an_index(run, fail, small_lake, places, tmp_path):
@@ -182,21 +173,6 @@ def test_a_column_below_any_threshold_can_be_joined(run, small_index, tmp_path):
     assert "16.7 % of the values match (1 of 6)" in result.stderr
 
 
-def test_all_values_that_match(run, small_index, tmp_path):
-    path = tmp_path / "one.csv"
-    path.write_text("place\nOslo\n", encoding="utf-8")
-    spec = f"{path}:place"
-    nearest = run(
-        "join", small_index, spec, "cities.csv:city", "--max-distance", 1
-    ).stdout.splitlines()
-    every = run(
-        "join", small_index, spec, "cities.csv:city", "--max-distance", 1, "--values", "all"
-    ).stdout.splitlines()
-    assert len(nearest) == 2
-    assert len(every) == 9
-    assert every[1] == nearest[1]
-
-
 def test_names_that_repeat_are_replaced_by_positions(run, small_index, tmp_path):
     path = tmp_path / "twice.csv"
     path.write_text("place,n,n\nOslo,1,2\n", encoding="utf-8")
@@ -334,17 +310,6 @@ def test_files_of_arrow_keep_lists_and_numbers(run, small_index, repeated, tmp_p
     assert [table.schema.field(name).type for name in ("match_distance", "people")] == [
         pa.float64(),
         pa.int64(),
-    ]
-
-
-def test_csv_writes_lists_as_json_and_whole_numbers_as_such(run, small_index, repeated):
-    options = ("--aggregate", "country=list", "--aggregate", "people=count", "--provenance", "none")
-    rows = run("join", small_index, repeated, "cities.csv:city", *options).stdout.splitlines()
-    assert rows[1:] == [
-        'Oslo,a,Oslo,"[""Norway""]",1',
-        'OSLO,b,Oslo,"[""Norway""]",1',
-        'Rome,c,Rome,"[""Italy""]",1',
-        "Nowhere,d,,,",
     ]
 
 

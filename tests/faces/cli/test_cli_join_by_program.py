@@ -50,13 +50,6 @@ def test_rows_are_joined_by_a_learned_program(run, small_index, visits):
     )
 
 
-def test_columns_may_be_left_out(run, small_index, visits):
-    named = run("join", small_index, f"{visits}:where", "cities.csv:city", "--transform")
-    result = run("join", small_index, visits, "cities.csv", "--transform")
-    assert result.stdout == named.stdout
-    assert result.stderr == named.stderr
-
-
 def test_the_best_table_is_taken_where_none_is_named(run, small_index, visits):
     answer = run("search", small_index, f"{visits}:where", "--method", "transform", "--json")
     best = json.loads(answer.stdout)["results"][0]
@@ -114,16 +107,6 @@ def test_without_a_program_equal_values_are_joined_and_you_are_told(run, small_i
     assert "33.3 % of the keys match (1 of 3); 3 rows" in result.stderr
 
 
-def test_rows_of_yours_may_have_one_key(run, small_index, tmp_path):
-    path = tmp_path / "places.csv"
-    path.write_text("place\n" + "Oslo (x)\nRome (y)\nMadrid (z)\nVienna (u)\nLisbon (v)\n" * 2)
-    twice = run("join", small_index, f"{path}:place", "nested/companies.csv:place", "--transform")
-    assert twice.exit_code == 0, twice.output
-    names = [row["name"] for row in records(twice.stdout)]
-    assert names[:2] == ["Nordlys Energi", "Fratelli Conti"]
-    assert names == names[:5] * 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -151,14 +134,6 @@ def test_misuse_is_told(fail, small_index, visits, arguments, code, words):
 )
 def test_tables_that_are_not_indexed(fail, small_index, visits, table, words):
     assert words in fail(2, "join", small_index, visits, table, "--transform")
-
-
-def test_a_table_of_numbers_alone_can_be_joined(run, small_index, tmp_path):
-    path = tmp_path / "orders.csv"
-    path.write_text("order\n" + "\n".join(f"No. {n}" for n in (3, 1, 9)) + "\n")
-    result = run("join", small_index, path, "numbers.csv", "--transform")
-    assert result.exit_code == 0, result.output
-    assert [row["order"] for row in records(result.stdout)] == ["No. 3", "No. 1", "No. 9"]
 
 
 def test_a_service_answers_with_the_programs(small_index, visits):

@@ -114,23 +114,6 @@ def test_why_two_columns_match(run, small_index, places):
     assert nearest.startswith("    Xyzzyx  nearest  ")
 
 
-def test_why_two_columns_do_not_match(run, small_index, places):
-    result = run("explain", small_index, f"{places}:place", "nested/companies.csv:name", "--json")
-    document = json.loads(result.stdout)
-    assert (document["table"], document["column"]) == ("nested/companies.csv", "name")
-    assert (document["joinability"], document["matched"], document["total"]) == (0.0, 0, 4)
-    assert document["pairs"] == []
-    assert [miss["query"] for miss in document["unmatched"]] == [
-        "Oslo",
-        "rome",
-        " MADRID ",
-        "Xyzzyx",
-    ]
-    assert all(
-        miss["reason"] == "too far" and miss["distance"] > 0.35 for miss in document["unmatched"]
-    )
-
-
 def test_without_a_lake_column_the_first_found_is_explained(run, fail, small_index, places):
     first = run("explain", small_index, f"{places}:place", "--json")
     searched = json.loads(run("search", small_index, f"{places}:place", "--json").stdout)
@@ -200,24 +183,8 @@ def test_a_page_of_every_column_of_a_file(run, small_index, small_lake, tmp_path
 
 def test_a_page_of_an_explanation(run, small_index, places, tmp_path):
     page = tmp_path / "why.html"
-    result = run(
-        "explain",
-        small_index,
-        f"{places}:place",
-        "nested/capitals.tsv:Capital",
-        "--html",
-        page,
-        "--json",
-    )
-    document = json.loads(result.stdout)
-    assert document["kinds"]["exact"] == {"pairs": 1, "matched": 1, "share": 0.333333}
-    assert document["pairs"][0] == ["Oslo", "OSLO", 0.0, "spelling"]
-    assert document["word_contributions"]["words"][0] == {
-        "query": "madrid",
-        "value": "madrid",
-        "share": 0.333333,
-        "pairs": 1,
-    }
+    command = ("explain", small_index, f"{places}:place", "nested/capitals.tsv:Capital", "--json")
+    assert run(*command, "--html", page).stdout == run(*command).stdout
     text = page.read_text(encoding="utf-8")
     assert "Why place joins with nested/capitals.tsv : Capital" in text
     assert "Xyzzyx" in text

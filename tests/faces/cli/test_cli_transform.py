@@ -6,25 +6,18 @@ import csv
 import inspect
 import json
 
-import pyarrow.feather as feather
-import pyarrow.parquet as pq
 import pytest
 
 import pexeso
-from pexeso.faces.service import verbs
 from pexeso.faces.service.schema import defaults_of
 from pexeso.faces.service.transform import TransformRequest
 from pexeso.faces.service.verbs import Service
 from tests.transform.joins.small_tables import (
     EMAILS,
     MAILS,
-    MIXED,
-    MIXED_MAILS,
     NAMES,
     PEOPLE,
     TEACHERS,
-    joined_by_loops,
-    rows_of,
 )
 
 
@@ -93,43 +86,6 @@ def test_a_service_answers_the_same(run, people, mails):
     assert json.loads(json.dumps(Service().answer(request))) == printed
 
 
-READERS = {
-    "csv": lambda path: list(csv.reader(path.read_text(encoding="utf-8").splitlines()))[1:],
-    "parquet": lambda path: as_rows(pq.read_table(path)),
-    "arrow": lambda path: as_rows(feather.read_table(path)),
-    "feather": lambda path: as_rows(feather.read_table(path)),
-}
-
-
-def as_rows(table):
-    return [list(row) for row in zip(*table.to_pydict().values(), strict=True)]
-
-
-@pytest.mark.parametrize("ending", READERS)
-def test_every_format_is_the_join_by_nested_loops(run, files, tmp_path, ending):
-    source = {"who": [*MIXED["who"], "Nobody, Known", ""], "n": [str(n) for n in range(28)]}
-    output = tmp_path / f"joined.{ending}"
-    result = run(
-        "transform",
-        files("source.csv", source),
-        files("target.csv", MIXED_MAILS),
-        "--json",
-        "-o",
-        output,
-    )
-    assert result.exit_code == 0, result.output
-    assert result.stderr == f"Joined: '{output}'\n"
-    rows = rows_of(source)
-    rows[-1]["who"] = None
-    expected = joined_by_loops(
-        rows, rows_of(MIXED_MAILS), json.loads(result.stdout)["pairs"], ["who"], ["mail"]
-    )
-    if ending == "csv":
-        expected = [["" if cell is None else cell for cell in row] for row in expected]
-    assert READERS[ending](output) == [list(row) for row in expected]
-    assert {row[-1] for row in expected} >= {"equal", "program"}
-
-
 def test_saved_programs_join_new_rows(run, files, people, mails, tmp_path):
     rule, output = tmp_path / "rule.json", tmp_path / "joined.csv"
     learned = run("transform", people, mails, "--json", "--save", rule)
@@ -188,12 +144,6 @@ def test_defaults_are_those_of_python():
         assert defaults_of(TransformRequest)[name] == python[name].default
 
 
-def test_the_seed_decides(people, mails):
-    request = {"source": str(people), "target": str(mails), "seed": 5}
-    answers = [verbs.run(TransformRequest.of(**request)).to_dict() for _ in range(2)]
-    assert answers[0] == answers[1]
-
-
 def test_nothing_is_replaced_unasked(run, fail, people, mails, tmp_path):
     rule, output = tmp_path / "rule.json", tmp_path / "joined.csv"
     for option, path in (("--save", rule), ("-o", output)):
@@ -237,14 +187,6 @@ def test_control_characters_are_shown_escaped(run, files):
     result = run("transform", names, mails)
     assert result.exit_code == 0, result.output
     assert not set(result.stdout) & {"\x1b", "\u202e"}
-
-
-def test_one_row_joins_nothing(run, files):
-    one, other = files("one.csv", {"a": ["Ann Lee"]}), files("two.csv", {"b": ["alee@x.org"]})
-    result = run("transform", one, other)
-    assert result.exit_code == 0
-    assert "Rows of one.csv joined: 0 of 1\n" in result.stdout
-    assert "No program: " in result.stdout
 
 
 @pytest.mark.parametrize("option", ["-o", "--save"])

@@ -9,7 +9,7 @@ import pytest
 from pexeso.acquisition.quality import Dependency
 from pexeso.errors import ColumnNotFoundError, InputError
 from pexeso.joins.measures import correlation, join_counts, merged_rows
-from tests.acquisition.motivating_tables import TABLES, joined
+from tests.acquisition.motivating_tables import joined
 from tests.acquisition.oracle import quality
 
 
@@ -58,21 +58,6 @@ def test_measures_of_a_chain_of_joins_are_those_of_its_rows():
         assert value == pytest.approx(correlation(whole, ["a", "c"], ["d"]), abs=1e-12)
         checked += whole.num_rows > rows.num_rows
     assert checked > 20
-
-
-def test_w4_correlation_of_three_joined_tables():
-    d3, d4, ds = (TABLES[name] for name in ("D3", "D4", "DS"))
-    names = {"left_names": ["Disease"], "right_names": ["Age"]}
-    rows, counts = join_counts(d3, d4, ["Gender"], **names)
-    assert (rows.num_rows, counts.sum()) == (7, 10)
-    assert correlation(rows, ["Age"], ["Disease"], counts=counts) == pytest.approx(
-        0.144484, abs=1e-6
-    )
-    rows, counts = join_counts(rows, ds, ["Age"], left_names=["Disease"], left_counts=counts)
-    assert counts.sum() == 13
-    assert correlation(rows, ["Age"], ["Disease"], counts=counts) == pytest.approx(
-        0.141620, abs=1e-6
-    )
 
 
 def test_merged_rows_with_counts():

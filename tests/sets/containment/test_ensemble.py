@@ -12,24 +12,6 @@ from pexeso.sets.containment import ensemble as ensemble_module
 from pexeso.sets.containment.bands import Tuner
 from pexeso.sets.containment.ensemble import Ensemble, bands_seconds, lists_seconds
 
-W2_PARTNERS = {
-    **{
-        "Bell Canada": 3,
-        "Kruger Inc.": 1,
-        "MDS SCIEX": 2,
-        "Corner Brook": 1,
-        "TimberWest": 1,
-        "Dofasco Inc.": 2,
-    },
-    **{"Barrick Gold": 1, "Cangene Corp": 2, "UMA Engineer": 1, "Pfizer Canada Inc.": 1},
-}
-W2_CANDIDATES = [
-    ["Bell Canada"] * 10,
-    [name for name in W2_PARTNERS if name != "MDS SCIEX"],
-    ["Bell Canada"] * 3
-    + ["Kruger Inc."] * 2
-    + ["Corner Brook", "TimberWest", "Pfizer Canada Inc."],
-]
 SMALL = EnsembleOptions(permutations=64, partitions=4)
 TEN = np.arange(1, 11, dtype=np.uint64)
 ROUTES = ("auto", "lists", "bands")
@@ -61,20 +43,6 @@ def test_w1_containment_ranks_where_similarity_does_not():
     assert answer.containments.tolist() == [1.0, 0.5]
     assert answer.overlaps.tolist() == [2, 1]
     assert index.search(text_numbers(["Ontario", "Toronto"]), 1.0).sets.tolist() == [1]
-
-
-def test_w2_relevance():
-    query = [name for name, rows in W2_PARTNERS.items() for _ in range(rows)]
-    assert len(query) == 15
-    answer = lake_of(*W2_CANDIDATES).search(text_numbers(query), 0.1)
-    assert dict(zip(answer.sets.tolist(), answer.containments.tolist(), strict=True)) == {
-        1: 0.9,
-        2: 0.5,
-        0: 0.1,
-    }
-    assert answer.sets.tolist() == [1, 2, 0]
-    joined = [sum(W2_PARTNERS[name] for name in one) for one in W2_CANDIDATES[:2]]
-    assert joined == [30, 13]  # rows joined would rank them otherwise
 
 
 @given(
@@ -146,37 +114,6 @@ def test_the_same_seed_gives_the_same_candidates_and_another_draws_others():
 
     assert candidates(1) == candidates(1)
     assert candidates(1) != candidates(2)
-
-
-def test_an_empty_query_finds_nothing():
-    index = numbered([1, 2], [])
-    for route in ROUTES:
-        answer = index.search(np.empty(0, np.uint64), 0.5, route=route)
-        assert (len(answer), answer.query_size, answer.needed) == (0, 0, 1)
-        assert answer.containments.tolist() == []
-
-
-def test_values_that_are_not_in_the_lake_are_not_found():
-    index = numbered(list(range(50)), list(range(100, 120)))
-    assert len(index.search(np.arange(1000, 1010, dtype=np.uint64), 0.1)) == 0
-    half = np.concatenate([TEN, np.arange(1000, 1010, dtype=np.uint64)])
-    assert index.search(half, 0.5).containments.tolist() == [0.5]
-    assert len(index.search(half, 0.51)) == 0
-
-
-@pytest.mark.parametrize("sets", [[], [[]], [[], []]])
-def test_a_lake_without_tokens_has_no_answer(sets):
-    index = numbered(*sets)
-    assert len(index) == 0
-    for route in ROUTES:
-        assert len(index.search(TEN, 0.5, route=route)) == 0
-
-
-def test_a_column_listed_twice_is_two_sets_and_a_value_listed_twice_is_one():
-    answer = numbered([1, 2, 2, 1], [2, 1]).search(np.array([1, 1, 2], np.uint64), 1.0)
-    assert answer.sets.tolist() == [0, 1]
-    assert answer.sizes.tolist() == [2, 2]
-    assert answer.query_size == 2
 
 
 @pytest.mark.parametrize(

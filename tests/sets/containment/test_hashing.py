@@ -94,14 +94,6 @@ def test_a_signature_is_the_minimum_of_each_function(sets):
         assert row.tolist() == expected
 
 
-@given(TOKENS, TOKENS, TOKENS)
-def test_signatures_of_unions_are_merged_in_any_grouping(one, two, three):
-    parts = signed(one, two, three)
-    whole = signed(one + two + three)[0]
-    assert (np.minimum(np.minimum(parts[0], parts[1]), parts[2]) == whole).all()
-    assert (np.minimum(parts[0], np.minimum(parts[2], parts[1])) == whole).all()
-
-
 def test_fewer_functions_are_a_beginning_of_more():
     assert (seeds_of(64, 3)[:16] == seeds_of(16, 3)).all()
     assert not (seeds_of(16, 4) == seeds_of(16, 3)).any()

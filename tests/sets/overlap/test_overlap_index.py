@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from overlap_lakes import by_text, first_lake, index_of, number, pairs_of, query_of, random_lake
+from overlap_lakes import by_text, index_of, number, pairs_of, query_of, random_lake
 
 from pexeso.errors import IndexCorruptError, OutputError
 from pexeso.sets.overlap import index as module
@@ -17,27 +17,6 @@ from pexeso.sets.overlap.index import (
     open_index,
     save_index,
 )
-
-
-def lists_of(index, text):
-    [token] = index.find(pa.array([text]))
-    postings, _ = index.posting_lists(np.array([token]))
-    return list(
-        zip(
-            index.ids_of(postings.sets).tolist(),
-            (postings.positions + 1).tolist(),
-            postings.sizes.tolist(),
-            strict=True,
-        )
-    )
-
-
-def test_w1_lake_has_the_posting_lists_of_the_example():
-    index = index_of(first_lake(), order=by_text)
-    assert lists_of(index, number(1)) == [(1, 1, 3)]
-    assert lists_of(index, number(2)) == [(2, 1, 2), (3, 1, 1), (4, 1, 100)]
-    assert lists_of(index, number(100)) == [(1, 2, 3), (4, 99, 100)]
-    assert lists_of(index, number(200)) == [(1, 3, 3)]
 
 
 def test_w1_frequencies_ascend_in_the_global_order():

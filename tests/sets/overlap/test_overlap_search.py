@@ -19,7 +19,7 @@ from overlap_lakes import (
     random_query,
 )
 
-from pexeso.sets.overlap.josie import MAPPED, JosieRun, ReadCosts, josie
+from pexeso.sets.overlap.josie import JosieRun, ReadCosts, josie
 from pexeso.sets.overlap.planner import merge_list
 
 LAKES = 40 if EVERYTHING else 12
@@ -162,64 +162,6 @@ def test_merge_list_equals_brute_force():
             assert merged.pairs() == brute_force(sets, query, k)
             assert merged.reads.lists == query_of(index, query).n_blocks <= len(set(query))
             assert merge_list(index, query_of(index, query), k, exclude=list(sets)).pairs() == []
-
-
-def test_bounds_never_rise_and_never_fall_below_the_overlap():
-    rng = np.random.default_rng(3)
-    for _ in range(2 * LAKES):
-        sets = random_lake(rng)
-        index = index_of(sets)
-        query = random_query(rng, sets)
-        batch = int(rng.choice([1, 3]))
-        run = SteppedRun(index, query_of(index, query), 2, COSTS["disk"], batch=batch, min_sample=1)
-        bounds = {}
-        going = True
-        while going:
-            going = run.step()
-            for set_id, bound in zip(
-                index.ids_of(run.candidates.number).tolist(), run.bounds().tolist(), strict=True
-            ):
-                assert bound >= len(set(sets[set_id]) & set(query))
-                assert bound <= bounds.get(set_id, bound)
-                bounds[set_id] = bound
-        # Every candidate was read, or ruled out, before the end.
-        assert len(run.candidates) == 0
-
-
-class AnyCosts(ReadCosts):
-    rng = np.random.default_rng(0)
-
-    def of_sets(self, tokens):
-        return self.rng.normal(size=np.shape(tokens))
-
-    def of_lists(self, entries):
-        return self.rng.normal(size=np.shape(entries)) * 10
-
-
-def test_acceptance_2_any_order_and_any_costs_give_the_same_answer():
-    rng = np.random.default_rng(21)
-    costs = [*COSTS.values(), ReadCosts(-5, -1, -5, -1), AnyCosts(0, 0, 0, 0), MAPPED]
-    for _ in range(LAKES):
-        sets = random_lake(rng)
-        query, k = random_query(rng, sets), int(rng.choice([1, 3, 10]))
-        for order in (None, by_text, lambda offsets, _: rng.permutation(len(offsets) - 1)):
-            index = index_of(sets, order=order)
-            answers = [josie(index, query_of(index, query), k, costs=one).pairs() for one in costs]
-            assert answers == [brute_force(sets, query, k)] * len(costs)
-
-
-def test_acceptance_6_nothing_is_left_that_could_enter():
-    rng = np.random.default_rng(22)
-    for _ in range(60):
-        sets = random_lake(rng)
-        index, k = index_of(sets), int(rng.choice([1, 2, 5]))
-        query = query_of(index, random_query(rng, sets))
-        run = SteppedRun(index, query, k, COSTS["dear lists"], batch=2)
-        while run.step():
-            pass
-        assert len(run.candidates) == 0
-        # Sets that no list named cannot enter: the prefix has been read, or all lists.
-        assert run.n_read == query.n_blocks or run.accounted >= run.best.prefix(len(query))
 
 
 def test_acceptance_11_the_answer_is_the_same_in_any_thread_and_however_the_lake_is_divided():

@@ -85,6 +85,15 @@ MIXED_MAILS = {
     "room": [str(number) for number in range(27)],
 }
 
+CASES = {
+    "two columns": (PEOPLE, MAILS, ["first", "last"], ["mail"]),
+    "target to source": (PRESIDENTS, APPROVAL, ["President"], ["President"]),
+    "fuzzy": (TEACHERS, EMAILS, ["Name"], ["Email"]),
+    "several programs": (MIXED, MIXED_MAILS, ["who"], ["mail"]),
+    "two columns of the target": (MAILS, PEOPLE, ["mail"], ["first", "last"]),
+}
+"""Two tables, and the columns by which a program joins them."""
+
 Rows = list[dict[str, str | None]]
 
 

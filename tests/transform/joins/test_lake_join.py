@@ -14,12 +14,10 @@ from pexeso.joins.options import JoinOptions
 from pexeso.transform.joins.lake_join import join_sides, keys_joined
 from tests.transform.joins.small_tables import (
     APPROVAL,
+    CASES,
     EMAILS,
     MAILS,
-    MIXED,
-    MIXED_MAILS,
     NAMES,
-    PEOPLE,
     PRESIDENTS,
     TEACHERS,
     rows_of,
@@ -27,13 +25,6 @@ from tests.transform.joins.small_tables import (
 
 learn = pexeso.learn_transformation
 
-CASES = {
-    "two columns": (PEOPLE, MAILS, ["first", "last"], ["mail"]),
-    "target to source": (PRESIDENTS, APPROVAL, ["President"], ["President"]),
-    "fuzzy": (TEACHERS, EMAILS, ["Name"], ["Email"]),
-    "several programs": (MIXED, MIXED_MAILS, ["who"], ["mail"]),
-    "two columns of the target": (MAILS, PEOPLE, ["mail"], ["first", "last"]),
-}
 RANKS = ("equal", "program", "fuzzy")
 
 
