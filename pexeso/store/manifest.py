@@ -255,7 +255,7 @@ class Manifest:
             # What a field has besides, or has in another order, would be lost.
             if msgspec.json.decode(msgspec.json.encode(manifest)) != document:
                 raise InputError("it has other fields, or files that are not sorted by path.")
-        except (InputError, msgspec.ValidationError) as error:
+        except (InputError, msgspec.ValidationError, *_NOT_PLAIN) as error:
             raise IndexCorruptError(
                 f"The manifest of the index holds what no index can hold: {error}"
             ) from error
@@ -363,11 +363,15 @@ def _require_own_folders(manifest: Manifest) -> None:
         raise InputError("Two entries of the manifest name the same folder.")
 
 
+# What is raised of values that JSON does not hold, such as half of a pair of surrogates.
+_NOT_PLAIN = (TypeError, ValueError, OverflowError, RecursionError)
+
+
 def _require_plain(value: dict[str, Any], name: str) -> None:
     """Refuse a dictionary that would not come back from JSON exactly as it goes in."""
     try:
         comes_back = msgspec.json.decode(msgspec.json.encode(value)) == value
-    except (TypeError, ValueError, OverflowError, RecursionError):
+    except _NOT_PLAIN:
         comes_back = False
     if not comes_back:
         raise InputError(

@@ -167,6 +167,8 @@ MANIFESTS: dict[str, Change] = {
     "no facts": put("facts", value={}),
     "facts that are texts": put("facts", "values", value="many"),
     "no lake": remove("facts", "lake"),
+    "facts that are no Unicode": put("facts", "x", value="\ud800"),
+    "parts that are no Unicode": put("parts", value="\ud800"),
     "another layout": put("options", "layout", value=2**70),
     "a layout that is a list": put("options", "layout", value=[2]),
     "a version that is a text": put("format_version", value="2"),
