@@ -58,6 +58,9 @@ def test_delimiters_in_a_single_column_are_part_of_its_texts():
     [
         ('"TV 42" screen",big,1', ['TV 42" screen', "big", "1"]),
         ('"a "b" c","d, ""e""",1', ['a "b" c', 'd, "e"', "1"]),
+        ('"say "hi"","big",1', ['say "hi"', "big", "1"]),
+        ('"x"",y","5" z",1', ['x",y', '5" z', "1"]),
+        ('"","TV 42" screen","1"', [None, 'TV 42" screen', "1"]),
     ],
 )
 def test_quotation_marks_inside_quoted_cells_are_kept(line, row):

@@ -304,6 +304,16 @@ def test_cells_of_two_lines_stay_one_cell_where_each_line_is_as_wide_as_the_tabl
     assert tuple(rows_of(table)[3]) == ("3", "12 Main St, Apt 3\nSpringfield, IL", "x")
 
 
+def test_backslashes_at_the_ends_of_cells_escape_no_quotation_mark():
+    table = read('"folder","size"\n"C:\\a\\","1,5"\n"D:\\b\\","2,5"\n"E:\\c","3,5"\n')
+    assert rows_of(table) == [["C:\\a\\", "1,5"], ["D:\\b\\", "2,5"], ["E:\\c", "3,5"]]
+
+
+def test_one_escaped_quotation_mark_will_do():
+    table = read('"name","said"\n"Ann","say \\"hi\\""\n"Bo","c"\n"Cy","d"\n')
+    assert rows_of(table) == [["Ann", 'say "hi"'], ["Bo", "c"], ["Cy", "d"]]
+
+
 def test_backslashes_that_escape_nothing_stay_beside_those_that_do():
     r"""Spark writes quotation marks as ``\\"``, and any other backslash as it is."""
     rows = [r"C:\new\dir,1", r'"say \"hi\", \"you\"",2', r'"a \"b\" c\d",3', r"E:\raw,4"]

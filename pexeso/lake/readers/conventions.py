@@ -320,26 +320,43 @@ def with_inner_marks(line: str, dialect: Dialect, width: int) -> list[str] | Non
     if not re.search(rf"{mark}[^{cut}{mark}\r\n]", line):
         return None
     line = line.rstrip("\r\n")
-    closing = re.compile(rf"(?<!{mark}){mark}(?:{mark}{mark})*(?={cut}|$)")
-    doubled = re.compile(rf"(?<!{mark})(?:{mark}{mark})+(?={cut}|$)")
+    ends = re.compile(rf"{mark}+(?={cut}|$)")
+    for is_nearest in (False, True):
+        cells = _cells_to_ends(line, mark, dialect.delimiter, ends, is_nearest)
+        if len(cells) == width:
+            return cells
+    return None
+
+
+def _cells_to_ends(
+    line: str, mark: str, delimiter: str, ends: re.Pattern[str], is_nearest: bool
+) -> list[str]:
+    """Return the cells of a line; none where each of its marks is doubled, or a cell has no end.
+
+    A quoted cell ends before a delimiter by an odd number of marks, or, where there are none or the
+    nearest counts, by any.
+    """
     cells: list[str] = []
-    start, is_odd, has_closing = 0, False, True
+    start, is_odd, looks_on = 0, False, not is_nearest
     while start <= len(line):
         if line.startswith(mark, start):
-            match = closing.search(line, start + 1) if has_closing else None
-            has_closing = match is not None  # none is looked for again: each look takes the line
-            match = match or doubled.search(line, start + 1)
+            found = ends.finditer(line, start + 1)
+            nearest = match = next(found, None)
+            while looks_on and match is not None and len(match[0]) % 2 == 0:
+                match = next(found, None)
+            looks_on = looks_on and match is not None  # each look takes the line
+            match = match or nearest
             if match is None:
-                return None
+                return []
             text, end = line[start + 1 : match.end() - 1], match.end()
             is_odd = is_odd or mark in text.replace(mark * 2, "")
             cells.append(text.replace(mark * 2, mark))
         else:
-            end = line.find(dialect.delimiter, start)
+            end = line.find(delimiter, start)
             end = len(line) if end < 0 else end
             cells.append(line[start:end])
         start = end + 1
-    return cells if is_odd and len(cells) == width else None
+    return cells if is_odd else []
 
 
 def without_formulas(

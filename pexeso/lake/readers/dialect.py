@@ -334,7 +334,7 @@ def _are_columns(rows: list[list[str]], delimiter: str) -> bool:
 
 def _with_quoting(base: Dialect, sample: str, complete: bool) -> Dialect:
     changed = base
-    if _ESCAPE in sample and len(_ESCAPED_QUOTE.findall(sample)) > 1:
+    if _ESCAPE in sample and _escapes_quotes(base, sample, complete):
         changed = replace(base, escapechar=_ESCAPE)
     elif _SINGLE_QUOTE in sample and _wraps_cells(base, sample):
         changed = replace(base, quotechar=_SINGLE_QUOTE)
@@ -345,6 +345,30 @@ def _with_quoting(base: Dialect, sample: str, complete: bool) -> Dialect:
     if changed is base or _n_alike(changed, sample, complete) < _n_alike(base, sample, complete):
         return base
     return changed
+
+
+def _escapes_quotes(base: Dialect, sample: str, complete: bool) -> bool:
+    """Return whether backslashes escape quotation marks, and are no ends of cells such as folders.
+
+    One will do where a mark would stand within a quoted cell otherwise.
+    """
+    n_escaped = len(_ESCAPED_QUOTE.findall(sample))
+    are_sound = [
+        _is_sound(dialect, sample, complete)
+        for dialect in ((replace(base, escapechar=_ESCAPE), base) if n_escaped else ())
+    ]
+    return n_escaped > 0 and (are_sound[0] - are_sound[1] + (n_escaped > 1)) > 0
+
+
+def _is_sound(dialect: Dialect, sample: str, complete: bool) -> bool:
+    """Return whether each quotation mark that closes a cell is at its end."""
+    lines = io.StringIO(sample, newline="")
+    try:
+        for _ in dialect.reader(lines, strict=True):
+            pass
+    except csv.Error:
+        return not complete and next(lines, None) is None  # the last cell may be cut
+    return True
 
 
 def _n_alike(dialect: Dialect, sample: str, complete: bool) -> int:
