@@ -214,6 +214,16 @@ def test_partitions_of_csv_and_missing_columns(lake):
     assert rows_of(lake / "towns")[1] == ("2", "Rome", "x", "IT")
 
 
+def test_files_without_a_column_in_common_are_no_table(lake):
+    """Files of Spark have no header by default: their first rows would be names of columns."""
+    for country, text in (("IT", "Rome,south\nMilan,north\n"), ("NO", "Oslo,east\nBergen,west\n")):
+        folder = lake / "towns" / f"country={country}"
+        folder.mkdir(parents=True)
+        (folder / "a.csv").write_text(text)
+    with pytest.raises(TableReadError, match="without a column in common: country=IT"):
+        read_table(lake / "towns")
+
+
 def test_folders_that_are_no_hive_table_are_searched(lake):
     (lake / "mixed" / "k=v").mkdir(parents=True)
     for path in ("mixed/a.csv", "mixed/k=v/b.csv"):

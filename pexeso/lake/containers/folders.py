@@ -450,6 +450,11 @@ class OpenFolder:
             cells = dict(zip(read.names, read.columns, strict=True))
             if len(cells) < len(read.names):
                 raise TableReadError(f"{self.shown} has two columns of one name: {part.name}.")
+            if parts and cells.keys().isdisjoint(_names(parts)):
+                raise TableReadError(
+                    f"{self.shown} has files without a column in common: {parts[0][0].name} and "
+                    f"{part.name}; they lack headers, or belong to several tables."
+                )
             n_bytes += sum(column.nbytes for column in read.columns)
             if n_bytes > self.max_bytes:
                 raise TableReadError(
