@@ -74,6 +74,30 @@ def test_what_old_programs_and_databases_write_below_the_rows_is_left_out(below)
     assert rows_of(table) == [["Oslo", "1"], ["Bern", "2"], ["Lima", "3"]]
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
+@pytest.mark.parametrize(
+    "places",
+    [["Málaga", "Zürich"], ["Москва", "Уфа"], ["10 °C", "€"], ["it\u2019s", "a"], ["東京", "x"]],
+)
+def test_text_that_was_encoded_twice_is_decoded_twice(encoding, places):
+    text = "place,n\n" + "".join(f"{place},{n}\n" for n, place in enumerate(places))
+    # Where Windows-1252 has no character, programs take that of Latin-1.
+    twice = "".join(
+        bytes([byte]).decode(encoding if byte not in b"\x81\x8d\x8f\x90\x9d" else "latin-1")
+        for byte in text.encode()
+    )
+    table = read(twice)
+    assert table.columns[0].to_pylist() == places
+    assert table.notes == ["the text was encoded as UTF-8 twice: it was decoded once more"]
+
+
+@pytest.mark.parametrize("place", ["São Paulo", "«CAFÉ»", "CAFÉ™", "Ã", "Größe"])
+def test_other_text_is_decoded_once(place):
+    table = read(f"place,n\n{place},1\nb,2\n")
+    assert table.columns[0].to_pylist() == [place, "b"]
+    assert table.notes == []
+
+
 @pytest.mark.parametrize(
     ("begin", "kind"),
     [

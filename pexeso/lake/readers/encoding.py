@@ -124,7 +124,15 @@ _CONTROL = re.compile(rb"\xc2[\x80-\x9f]")
 _NO_MARK = re.compile(
     rb"\xc2[\x81\x83\x86-\x90\x98\x9a-\x9f]|\xc3[\x80-\xbf]\xc2[\x80-\x9f]|[A-Za-z]\xc2[\x91\x93]"
 )
-_HIGH_BYTE = re.compile(rb"[\x80-\xff]")
+_HIGH_BYTE, _HIGH_BYTES = re.compile(rb"[\x80-\xff]"), re.compile(rb"[\x80-\xff]+")
+# Where Windows-1252 has no character, programs take that of Latin-1; some take that everywhere.
+_BYTES_OF_LETTERS = {chr(number): bytes([number]) for number in range(0x80, 0x100)} | {
+    bytes([number]).decode("cp1252"): bytes([number])
+    for number in range(0x80, 0xA0)
+    if number not in b"\x81\x8d\x8f\x90\x9d"
+}
+# Letters with accents begin so, marks, and the mark of a byte order.
+_SURELY_TWICE = (b"\xc3\x82", b"\xc3\x83", b"\xc3\xaf", b"\xc3\xa2\xe2", b"\xc3\xa2\xc2\x80")
 
 
 def encoding_of_letters(evidence: bytes) -> str | None:
@@ -304,6 +312,35 @@ def with_marks(data: bytes) -> bytes:
     if data.isascii() or not _CONTROL.search(data) or _NO_MARK.search(data):
         return data
     return _CONTROL.sub(lambda match: match[0][1:].decode("cp1252").encode(), data)
+
+
+def encoded_once(data: bytes) -> bytes:
+    r"""Return a UTF-8 text that was taken for Windows-1252 and encoded again, or as it is.
+
+    All its letters beyond ASCII must be such; ``É™`` alone could be those of a name in capitals.
+
+    >>> encoded_once("MÃ¡laga, ZÃ¼rich".encode()).decode()
+    'Málaga, Zürich'
+    >>> encoded_once("Ã, CAFÉ™".encode()).decode()
+    'Ã, CAFÉ™'
+    """
+    found: dict[bytes, bytes] = {}
+
+    def once(match: re.Match[bytes]) -> bytes:
+        if match[0] not in found:
+            raw = b"".join(_BYTES_OF_LETTERS.get(letter, b"\xff") for letter in match[0].decode())
+            found[match[0]] = raw.decode().encode()
+        return found[match[0]]
+
+    if data.isascii():
+        return data
+    try:
+        text = _HIGH_BYTES.sub(once, data)
+    except UnicodeDecodeError:
+        return data
+    first, letters = next(iter(found.items()))
+    is_sure = len(found) > 1 or len(letters.decode()) > 1 or first.startswith(_SURELY_TWICE)
+    return text if is_sure else data
 
 
 def _wrong_bytes(data: bytes, name: str) -> str | None:
