@@ -184,6 +184,13 @@ def test_odd_first_rows_are_data(first):
     assert table.n_rows == 4
 
 
+@pytest.mark.parametrize("years", ["2556,2555,2554", "1397,1398,1399"])
+def test_years_of_other_eras_are_names(years):
+    table = read(f"Province,{years}\nTrat,5,8,7\nLoei,6,5,5\nNan,9,4,6\n")
+    assert (table.names, table.n_rows) == (["Province", *years.split(",")], 3)
+    assert read("Trat,2556,2559,2554\nLoei,6,5,5\nNan,9,4,6\nTak,9,4,6\n").n_rows == 4
+
+
 def test_quotation_marks_and_escapes():
     single = read("'name','said'\n'Ann','a, b'\n'Bo','it''s'\n'Cy','c'\n")
     assert rows_of(single) == [["Ann", "a, b"], ["Bo", "it's"], ["Cy", "c"]]
