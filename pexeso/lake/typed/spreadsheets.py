@@ -495,7 +495,7 @@ def _read(
         notes.append(f"the sheet is as wide as one can be: {MAX_COLUMNS:,} columns; more are cut")
     if n_without_value:
         notes.append(
-            "cells whose formula the file keeps no value of were read as empty: "
+            "formulas of which the file keeps no value were read as empty cells: "
             f"{n_without_value:,}; open and save it in a program that calculates"
         )
     if str(metadata.visible).rpartition(".")[2] != "Visible":

@@ -186,8 +186,8 @@ def test_formulas_without_a_value_are_told() -> None:
     table, columns = read(data)
     assert columns == [[1, 2, 3], [None, None, "x"]]
     assert table.notes == [
-        "cells whose formula the file keeps no value of were read as empty: 2; open and save it in "
-        "a program that calculates"
+        "formulas of which the file keeps no value were read as empty cells: 2; open and save it "
+        "in a program that calculates"
     ]
 
 
