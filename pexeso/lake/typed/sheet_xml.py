@@ -1,7 +1,7 @@
 """What the XML of an .xlsx sheet says, and the library that reads its cells does not.
 
-Whole numbers in a format of zeros, such as ``00000`` or ``000-00-0000``, are codes: a person sees
-zeros in front and signs between, and other files hold them so. And a program that calculates
+Whole numbers in a format such as ``00000`` or ``###-####`` are codes: a person sees zeros in front
+and signs between, and other files hold them so. And a program that calculates
 nothing keeps no values of formulas. All this is looked for in the bytes, in one go.
 """
 
@@ -20,11 +20,13 @@ _NOT_FOUND = (
     *(zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, OSError, EOFError),
     *(ElementTree.ParseError, ValueError, KeyError, StopIteration),
 )
-# Between the zeros a format may have signs, escaped characters and quoted texts; colours and room
-# for signs show nothing.
+# Between its digits a format may have signs, escaped characters and quoted texts; colours and room
+# for signs show nothing. Of a format for small numbers the next section is for all others.
 _PART = re.compile(
-    r'(0)|[_*].|\[(?:[a-z]+|\$-[0-9a-f]+)\]|\\(.)|"([^"]*)"|([-+() ])', re.IGNORECASE | re.DOTALL
+    r'([0#])|[_*].|\[(?:[a-z]+|\$-[0-9a-f]+)\]|\\(.)|"([^"]*)"|([-+() ])', re.IGNORECASE | re.DOTALL
 )
+_SECTIONS = re.compile(r'(?:"[^"]*"|\\.|[^;"\\])+', re.DOTALL)
+_LIMIT = re.compile(r"\[<(=?)([0-9]{1,15})\]")
 _MIN_ZEROS = 2
 
 _FORMULA = re.compile(
@@ -37,9 +39,11 @@ _IS_TEXT = re.compile(rb"\st\s*=\s*[\"']str[\"']")
 
 
 class CodeFormat(NamedTuple):
-    """A format of zeros: for each of them, and what stands between, a text; None for a digit."""
+    """A format of codes, of ``0`` and ``#`` for digits, and another one from a limit on."""
 
-    parts: tuple[str | None, ...]
+    parts: tuple[tuple[bool, str], ...]  # whether it is a digit
+    limit: int | None = None
+    otherwise: CodeFormat | None = None
 
     def text(self, value: object) -> str | None:
         """Return what a person sees of a number; None where the format does not go for it."""
@@ -47,19 +51,23 @@ class CodeFormat(NamedTuple):
             return None
         if value != value // 1:
             return None
-        digits = f"{int(value):0{self.parts.count(None)}}"
-        n_more = len(digits) - self.parts.count(None)
-        shown, left = [], iter(digits[n_more:])
-        for part in self.parts:
-            if part is None and n_more:
-                shown.append(digits[:n_more])
-                n_more = 0
-            shown.append(next(left) if part is None else part)
-        return "".join(shown)
+        if self.limit is not None and value >= self.limit:
+            return self.otherwise and self.otherwise.text(value)
+        digits, shown = list(str(int(value))), []
+        n_left = sum(is_digit for is_digit, _ in self.parts)
+        for is_digit, text in reversed(self.parts):
+            n_left -= is_digit
+            if not is_digit:
+                shown.append(text)
+            elif not n_left:
+                shown.append("".join(digits) or text.strip("#"))
+            else:
+                shown.append(digits.pop() if digits else text.strip("#"))
+        return "".join(reversed(shown))
 
 
 class SheetXml(NamedTuple):
-    """Formats of zeros by row and column, from 0 on, and how many formulas have no value."""
+    """Formats of codes by row and column, from 0 on, and how many formulas have no value."""
 
     formats: dict[tuple[int, int], CodeFormat]
     n_without_value: int
@@ -110,7 +118,7 @@ def _with_name(name: str) -> Callable[[ElementTree.Element], bool]:
 
 
 def _code_styles(data: bytes) -> dict[int, CodeFormat]:
-    """Return the numbers of the styles of cells whose format is one of zeros."""
+    """Return the numbers of the styles of cells whose format is one of codes."""
     root = ElementTree.fromstring(data)
     formats = {
         element.get("numFmtId"): code_format(element.get("formatCode", ""))
@@ -132,15 +140,25 @@ def code_format(text: str) -> CodeFormat | None:
     >>> code_format("0.00"), code_format("#,##0"), code_format("mm-yy"), code_format("0")
     (None, None, None, None)
     """
-    section = re.match(r'(?:"[^"]*"|\\.|[^;"\\])*', text, re.DOTALL)
-    text = section[0] if section else ""
-    parts: list[str | None] = []
+    limit = _LIMIT.match(text)
+    first, *rest = _SECTIONS.findall(text, limit.end() if limit else 0) or [""]
+    code = _section(first)
+    if code is None or limit is None:
+        return code
+    otherwise = _section(rest[0]) if rest else None
+    return code._replace(limit=int(limit[2]) + bool(limit[1]), otherwise=otherwise)
+
+
+def _section(text: str) -> CodeFormat | None:
+    parts: list[tuple[bool, str]] = []
     end = 0
     while end < len(text):
         match = _PART.match(text, end)
         if match is None:
             return None
         end = match.end()
-        shown = next((part for part in match.groups()[1:] if part is not None), "")
-        parts += [None] if match[1] else [shown] if shown else []
-    return CodeFormat(tuple(parts)) if parts.count(None) >= _MIN_ZEROS else None
+        shown = next((part for part in match.groups() if part is not None), "")
+        parts += [(match[1] is not None, shown)] if shown else []
+    digits = "".join(text for is_digit, text in parts if is_digit)
+    is_code = digits.count("0") >= _MIN_ZEROS if "#" not in digits else (False, "-") in parts
+    return CodeFormat(tuple(parts)) if len(digits) >= _MIN_ZEROS and is_code else None
