@@ -74,6 +74,26 @@ def test_what_old_programs_and_databases_write_below_the_rows_is_left_out(below)
     assert rows_of(table) == [["Oslo", "1"], ["Bern", "2"], ["Lima", "3"]]
 
 
+@pytest.mark.parametrize(
+    "amounts",
+    [
+        ["1,200", "3,400", "50", "4,650"],
+        ["$1200", "$3400", "$50", "$4650"],
+        ["1.200,50", "2.000", "3", "3.203,50"],
+        ["1 200", "3 400", "50", "4 650"],
+        ["33.3", "33.3", "33.3", "100"],
+        ["50%", "30%", "20%", "100%"],
+    ],
+)
+def test_totals_are_sums_in_the_notation_of_people(amounts):
+    towns = ["Oslo", "Bern", "Lima", "Total"]
+    rows = "".join(f"{town};{amount}\n" for town, amount in zip(towns, amounts, strict=True))
+    table = read(f"town;amount\n{rows}")
+    assert rows_of(table) == [list(row) for row in zip(towns[:3], amounts, strict=False)]
+    assert table.notes == ["the row of totals below the table was left out (Total)"]
+    assert read(f"town;amount\n{rows}".replace("3", "7")).n_rows == 4
+
+
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
 @pytest.mark.parametrize(
     "places",
