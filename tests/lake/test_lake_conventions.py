@@ -232,6 +232,7 @@ PLACES = {
     "cp1254": ["Eskişehir Muğla Gümüşhane Niğde Çanakkale"],
     "cp1255": ["ירושלים חיפה אשדוד נתניה"],
     "cp1256": ["القاهرة بغداد الرياض دمشق"],
+    "cp874": ["กระบี่ กรุงเทพมหานคร ขอนแก่น", "ภูเก็ต ตราด นครราชสีมา เลย น่าน"],
     "cp1257": ["Rīga Jūrmala Liepāja Jēkabpils Cēsis", "Šiauliai Panevėžys Mažeikiai Plungė"],
     "iso8859_2": ["Łódź Świętochłowice Dąbrowa Płońsk Świdnica"],
     "koi8_r": ["Москва Самара Казань Уфа Омск"],
@@ -257,6 +258,8 @@ def test_a_few_names_tell_the_encoding(encoding, places):
     ("encoding", "places"),
     [
         ("cp932", "東京都 大阪府 北海道 神奈川県 カナダ"),
+        ("cp932", "愛知 福岡 鈴木一郎"),
+        ("cp932", "広島 茨城 札幌 福岡 岐阜"),
         ("gb18030", "北京市 上海市 广州市 深圳市 天津市 重庆市"),
         ("big5", "臺北市 高雄市 臺中市 臺南市"),
         ("cp949", "서울특별시 부산광역시 대구광역시 인천광역시"),

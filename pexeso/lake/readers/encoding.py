@@ -81,7 +81,17 @@ _ALPHABETS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 _MOST_LIKELY = "cp1252"
+_BYTES_OF_A_PAIR = 2
+_PAIRS = ("euc_kr", "euc_jp", "gb2312")  # an odd number of letters in a row is none of these
 _SEVERAL_BYTES = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
+
+_THAI_WORD = re.compile(r"[^\s\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]+")
+_THAI_VOWEL = re.compile("[\u0e30-\u0e3a\u0e40-\u0e44\u0e47-\u0e4e]")
+_THAI_SYLLABLES = re.compile(
+    "(?:[\u0e40-\u0e44]?[\u0e01-\u0e2e][\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]{0,3}[\u0e30\u0e32\u0e33]{0,2}"
+    "|[\u0e2f\u0e46\u0e50-\u0e59A-Za-z0-9\x80-\xa0\u2018-\u2026])+"
+)
+_MIN_VOWELS = 2
 
 _AT_ENDS = "\xaa\xba\xb2\xb3\xb9\xbc\xbd\xbe"
 _WORD = re.compile(r"[^\W\d_]+")
@@ -379,6 +389,31 @@ def _wide_without_mark(data: bytes) -> Encoding | None:
     return None
 
 
+def _is_thai(text: str) -> bool:
+    """Return whether all letters beyond ASCII are Thai, each mark above or below a consonant.
+
+    A vowel that is written before a consonant has one behind it.
+    """
+    if any(_decoded(text.encode("cp874"), name) is not None for name in _PAIRS):
+        return False
+    words = {word for word in _THAI_WORD.findall(text) if not word.isascii()}
+    n_vowels = sum(len(_THAI_VOWEL.findall(word)) for word in words)
+    return n_vowels >= _MIN_VOWELS and all(map(_THAI_SYLLABLES.fullmatch, words))
+
+
+def _is_korean(text: str) -> bool:
+    """Return whether nearly all letters beyond ASCII are syllables of the first Korean standard.
+
+    Python writes others as several characters of it.
+    """
+    letters = [letter for letter in text if letter > "\x7f"]
+    n_usual = sum(
+        "\uac00" <= letter <= "\ud7a3" and len(letter.encode("euc_kr")) == _BYTES_OF_A_PAIR
+        for letter in letters
+    )
+    return n_usual >= _MIN_COVERED * len(letters)
+
+
 def _evidence(data: bytes) -> bytes:
     lines: list[bytes] = []
     n_bytes = end = 0
@@ -394,11 +429,15 @@ def _evidence(data: bytes) -> bytes:
 
 
 def _guess(evidence: bytes) -> str:
+    if _is_thai(_decoded(evidence, "cp874") or ""):
+        return "cp874"
     if (encoding := encoding_of_letters(evidence)) is not None:
         return encoding
     from charset_normalizer import from_bytes  # few files need it
 
-    matches = from_bytes(evidence, cp_isolation=_CANDIDATES, enable_fallback=False)
+    is_korean = _is_korean(_decoded(evidence, "cp949") or "")
+    candidates = [name for name in _CANDIDATES if is_korean or name != "cp949"]
+    matches = from_bytes(evidence, cp_isolation=candidates, enable_fallback=False)
     best = matches.best()
     if best is None:
         return _MOST_LIKELY
