@@ -231,6 +231,7 @@ _ATTEMPTS = 3
 # Frames in which programs keep notes of their own.
 _SKIPPED_MAGICS = tuple(bytes([number]) + b"\x2a\x4d\x18" for number in range(0x50, 0x60))
 _MOST_SKIPPED = 16
+_ENDS_OF_LOGS = ("-wal", ".wal")  # of SQLite, and of DuckDB
 # Begin of the first block of bzip2, or of the end where there is none.
 _BZIP2_BLOCK = (b"1AY&SY", b"\x17rE8P\x90")
 
@@ -458,17 +459,16 @@ def fingerprint_file(path: str | os.PathLike[str] | Location) -> str | None:
 
 
 def log_beside(location: Path | Location) -> Path | None:
-    """Return the log of a SQLite database where it holds changes: the database is older than they.
+    """Return the log of a database where it holds changes: the database is older than they.
 
     Of files elsewhere the log is not read.
     """
-    if isinstance(location, Location):
-        return None
-    log = location.with_name(f"{location.name}-wal")
-    try:
-        return log if log.stat().st_size else None
-    except OSError:
-        return None
+    for end in () if isinstance(location, Location) else _ENDS_OF_LOGS:
+        log = location.with_name(f"{location.name}{end}")
+        with suppress(OSError):
+            if log.stat().st_size:
+                return log
+    return None
 
 
 class _Packing(NamedTuple):
