@@ -317,13 +317,13 @@ def _are_numbers_as_names(rows: list[Row], kinds: Sequence[str | None]) -> bool:
     positions = [
         i for i, kind in enumerate(kinds) if kind is not None and has_value(_cell(rows[0], i))
     ]
-    # Years name columns as often as they are values, whatever is next to and below them.
-    years = [_cell(rows[0], i).strip() for i in positions if kinds[i] == NUMBER]
-    if years and (all(map(is_year, years)) or _are_years_in_order(years)):
-        return True
+    # A date or code like those below it names no column, and nor do numbers beside it.
     cells = [_cell(rows[0], i).strip() for i in positions]
     if not cells or any(kinds[i] != NUMBER for i in positions):
         return False
+    # Years name columns as often as they are values, whatever is below them.
+    if all(map(is_year, cells)) or _are_years_in_order(cells):
+        return True
     if not all(cell.isascii() and cell.isdigit() for cell in cells):
         return False
     numbers = [int(cell) for cell in cells]
