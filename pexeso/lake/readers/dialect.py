@@ -121,13 +121,16 @@ def _kind_of_column(cells: Sequence[str]) -> str | None:
 
 
 def compare(row: Sequence[str], kinds: Sequence[str | None]) -> tuple[int, int]:
-    """Return in how many columns of a kind a row's value is of that kind, and is not."""
+    """Return in how many columns of a kind a row's value is of that kind, and is not.
+
+    A value with a digit over codes is neither where it has another form: codes vary.
+    """
     n_alike = n_other = 0
     for cell, kind in zip(row, kinds, strict=False):
         if kind is not None and has_value(cell):
             if kind_of(cell) == kind:
                 n_alike += 1
-            else:
+            elif kind in (NUMBER, DATE) or not _DIGIT.search(cell):
                 n_other += 1
     return n_alike, n_other
 
@@ -203,6 +206,8 @@ def _detect_delimiter(sample: str, extension: str, complete: bool) -> Dialect:
     regular = [d for d in DELIMITERS if len(widths[d]) == 1 and next(iter(widths[d])) > 1]
     if len(regular) > 1 and expected == "," and (decimal := _beside_commas(sample, regular)):
         return Dialect(decimal)
+    if "\t" in regular and min(widths["\t"]) > min(widths[expected], default=0):
+        return Dialect("\t")  # hardly a text has tabs, and most have commas
     if len(regular) == 1 or expected in regular:
         return Dialect(expected if expected in regular else regular[0])
     if (block_delimiter := _regular_within(sample, expected, complete)) is not None:
