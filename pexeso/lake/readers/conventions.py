@@ -359,10 +359,10 @@ def _cells_to_ends(
     start, is_odd, looks_on = 0, False, not is_nearest
     while start <= len(line):
         if line.startswith(mark, start):
-            found = ends.finditer(line, start + 1)
-            nearest = match = next(found, None)
+            matches = ends.finditer(line, start + 1)
+            nearest = match = next(matches, None)
             while looks_on and match is not None and len(match[0]) % 2 == 0:
-                match = next(found, None)
+                match = next(matches, None)
             looks_on = looks_on and match is not None  # each look takes the line
             match = match or nearest
             if match is None:

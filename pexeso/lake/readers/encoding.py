@@ -334,13 +334,13 @@ def encoded_once(data: bytes) -> bytes:
     >>> encoded_once("Ã, CAFÉ™".encode()).decode()
     'Ã, CAFÉ™'
     """
-    found: dict[bytes, bytes] = {}
+    decoded_once: dict[bytes, bytes] = {}
 
     def once(match: re.Match[bytes]) -> bytes:
-        if match[0] not in found:
+        if match[0] not in decoded_once:
             raw = b"".join(_BYTES_OF_LETTERS.get(letter, b"\xff") for letter in match[0].decode())
-            found[match[0]] = raw.decode().encode()
-        return found[match[0]]
+            decoded_once[match[0]] = raw.decode().encode()
+        return decoded_once[match[0]]
 
     if data.isascii():
         return data
@@ -348,8 +348,8 @@ def encoded_once(data: bytes) -> bytes:
         text = _HIGH_BYTES.sub(once, data)
     except UnicodeDecodeError:
         return data
-    first, letters = next(iter(found.items()))
-    is_sure = len(found) > 1 or len(letters.decode()) > 1 or first.startswith(_SURELY_TWICE)
+    first, letters = next(iter(decoded_once.items()))
+    is_sure = len(decoded_once) > 1 or len(letters.decode()) > 1 or first.startswith(_SURELY_TWICE)
     return text if is_sure else data
 
 

@@ -127,8 +127,8 @@ def _code_styles(data: bytes) -> dict[int, CodeFormat]:
     styles: dict[int, CodeFormat] = {}
     for cells in filter(_with_name("cellXfs"), root.iter()):
         for number, style in enumerate(filter(_with_name("xf"), cells)):
-            if (found := formats.get(style.get("numFmtId"))) is not None:
-                styles[number] = found
+            if (shown := formats.get(style.get("numFmtId"))) is not None:
+                styles[number] = shown
     return styles
 
 
