@@ -282,3 +282,12 @@ def test_letters_of_several_bytes_are_taken_for_none_of_one(encoding, places):
 def test_marks_without_letters_are_those_of_windows(cells):
     text = "\n".join(cells.split(" "))
     assert detect_encoding(text.encode("cp1252")).name == "cp1252"
+
+
+@pytest.mark.parametrize(
+    "cells", ["DublLock\xae binder|Accent\u2122 chair", "\u201ca\u201d|b", "a\u2026|b"]
+)
+def test_marks_of_a_mac_are_told_where_they_are_none_of_windows(cells):
+    text = "id,product\n" + "".join(f"{n},{cell}\n" for n, cell in enumerate(cells.split("|")))
+    assert detect_encoding(text.encode("mac_roman")).name == "mac_roman"
+    assert detect_encoding(text.encode("cp1252")).name == "cp1252"

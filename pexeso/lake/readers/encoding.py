@@ -103,6 +103,8 @@ _MARK_AMID = re.compile(
     r"|[^\x00-\x7f\w\xa0\xab\xad\xb7\xbb\u2010-\u201f\u2026\u2039\u203a\u2116](?=[^\x00-\x7f])"
     r"|[\u2500-\u25ff]"
 )
+# Of Windows what no word ends in: on a Mac it is a trade mark, registered or not.
+_MARK_OF_MAC = re.compile("[^\\W\\d_]\xa8|[A-Za-z]{3}\xaa")
 # What no word of a language of the west has: many such letters in a row, or one where it never is.
 #
 # ``ª`` and ``º`` end a word, where they do not count, ``þ`` begins one, and ``ç`` comes before a
@@ -158,7 +160,8 @@ def encoding_of_letters(evidence: bytes) -> str | None:
     >>> encoding_of_letters("東京, 大阪".encode("cp932")) is None
     True
     """
-    if _has_marks_alone(_decoded(evidence, _MOST_LIKELY)):
+    of_windows = _decoded(evidence, _MOST_LIKELY)
+    if _has_marks_alone(of_windows) and not _MARK_OF_MAC.search(of_windows or ""):
         return _MOST_LIKELY
     best, best_text, best_fit = None, "", 0.0
     may_have_several_bytes = any(_decoded(evidence, name) is not None for name in _SEVERAL_BYTES)
@@ -171,6 +174,8 @@ def encoding_of_letters(evidence: bytes) -> str | None:
         min_fit = _MIN_SURE if may_have_several_bytes and not is_latin else _MIN_COVERED
         if fit >= min_fit and fit > best_fit:
             best, best_text, best_fit = name, text, fit
+    if best is None and _has_marks_alone(_decoded(evidence, "mac_roman")):
+        return "mac_roman"
     return best
 
 
