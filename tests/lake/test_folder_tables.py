@@ -212,6 +212,9 @@ def test_partitions_of_csv_and_missing_columns(lake):
         (folder / "a.csv").write_text(text)
     assert read_table(lake / "towns").names == ["n", "town", "more", "country"]
     assert rows_of(lake / "towns")[1] == ("2", "Rome", "x", "IT")
+    assert read_table(lake / "towns").notes == [
+        "columns that some of its files lack were filled with empty cells: 'more'"
+    ]
 
 
 def test_files_without_a_column_in_common_are_no_table(lake):
