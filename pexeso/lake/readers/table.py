@@ -225,7 +225,7 @@ def strings(values: list[str | None] | tuple[str | None, ...]) -> pa.StringArray
         return pa.array(texts, pa.string())
 
 
-_PIECE_BYTES, _COPIED_BYTES = 1 << 20, 8 << 20
+_PIECE_BYTES, _PACKED_BYTES, _COPIED_BYTES = 1 << 20, 1 << 16, 8 << 20
 _ATTEMPTS = 3
 
 # Frames in which programs keep notes of their own.
@@ -474,16 +474,46 @@ def log_beside(location: Path | Location) -> Path | None:
 class _Packing(NamedTuple):
     kind: str
     magic: bytes
-    open: Callable[[io.BytesIO], Any]
+    pieces: Callable[[io.BytesIO], Iterator[bytes]]
+
+
+def _pieces_of(opened: Callable[[io.BytesIO], Any]) -> Callable[[io.BytesIO], Iterator[bytes]]:
+    def pieces(packed: io.BytesIO) -> Iterator[bytes]:
+        with opened(packed) as stream:
+            # In pieces: some libraries set aside as much memory as they are asked for.
+            while piece := stream.read(_PIECE_BYTES):
+                yield piece
+
+    return pieces
+
+
+def _pieces_by(new: Callable[[], Any]) -> Callable[[io.BytesIO], Iterator[bytes]]:
+    """Unpack streams one after the other: Python's files end where a later one is damaged."""
+
+    def pieces(packed: io.BytesIO) -> Iterator[bytes]:
+        stream = new()
+        while data := packed.read(_PACKED_BYTES):
+            while data and not (stream.eof and not data.strip(b"\0")):
+                stream = new() if stream.eof else stream
+                yield stream.decompress(data, _PIECE_BYTES)
+                while not (stream.eof or stream.needs_input):
+                    yield stream.decompress(b"", _PIECE_BYTES)
+                data = stream.unused_data if stream.eof else b""
+        if not stream.eof:
+            raise EOFError
+
+    return pieces
 
 
 _ZSTD = _Packing(
-    "a zstd", b"\x28\xb5\x2f\xfd", lambda packed: pa.CompressedInputStream(packed, "zstd")
+    "a zstd",
+    b"\x28\xb5\x2f\xfd",
+    _pieces_of(lambda packed: pa.CompressedInputStream(packed, "zstd")),
 )
 _PACKINGS = (
-    _Packing("a gzip", b"\x1f\x8b", lambda packed: gzip.GzipFile(fileobj=packed)),
-    _Packing("a bzip2", b"BZh", bz2.BZ2File),
-    _Packing("an xz", b"\xfd7zXZ\x00", lzma.LZMAFile),
+    _Packing("a gzip", b"\x1f\x8b", _pieces_of(lambda packed: gzip.GzipFile(fileobj=packed))),
+    _Packing("a bzip2", b"BZh", _pieces_by(bz2.BZ2Decompressor)),
+    _Packing("an xz", b"\xfd7zXZ\x00", _pieces_by(lzma.LZMADecompressor)),
     _ZSTD,
 )
 
@@ -514,12 +544,10 @@ def _unpack(packed: bytes, packing: _Packing, budget: ReadingBudget) -> bytes:
         return packed  # a text that begins with these letters
     data = io.BytesIO()
     try:
-        with packing.open(io.BytesIO(packed)) as stream:
-            # In pieces: some libraries set aside as much memory as they are asked for.
-            while piece := stream.read(_PIECE_BYTES):
-                budget.check_unpacked(data.tell() + len(piece))
-                budget.check_seconds()
-                data.write(piece)
+        for piece in packing.pieces(io.BytesIO(packed)):
+            budget.check_unpacked(data.tell() + len(piece))
+            budget.check_seconds()
+            data.write(piece)
     except EOFError as error:
         raise TableReadError(
             f"{budget.shown} is {packing.kind} file that was cut short; write or download it again."
