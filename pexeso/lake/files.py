@@ -286,9 +286,9 @@ def list_folder(
     """
     if isinstance(root, Path):
         one = None if single_files else _folder_listing(root, folder, settings)
-        listing = one or _list_here(root, folder, known)
+        listing = one or _list_here(root, folder, settings, known)
     else:
-        listing = _list_elsewhere(root, folder, known, single_files=single_files)
+        listing = _list_elsewhere(root, folder, settings, known, single_files=single_files)
     if not folder:  # who wrote the settings of the lake does not look for them among its tables
         listing.skipped[:] = [entry for entry in listing.skipped if entry.path != SETTINGS_NAME]
     if settings is not None and settings != LakeSettings():
@@ -447,7 +447,12 @@ def _add(
 
 
 def _list_elsewhere(
-    root: Location, folder: str, known: KnownContainers | None, *, single_files: bool
+    root: Location,
+    folder: str,
+    settings: LakeSettings | None,
+    known: KnownContainers | None,
+    *,
+    single_files: bool,
 ) -> Listing:
     listing = Listing([], [], [])
     location = root.joined(folder) if folder else root
@@ -464,7 +469,7 @@ def _list_elsewhere(
         return table
     for entry in entries:
         name = f"{folder}/{entry.name}" if folder else entry.name
-        reason = _reason_not_taken(entry)
+        reason = _reason_not_taken(entry, name, settings)
         if reason is not None:
             _add(listing, name, _skipped(name, reason), known)
         elif entry.kind == "folder":
@@ -474,7 +479,7 @@ def _list_elsewhere(
     return listing
 
 
-def _reason_not_taken(entry: PlaceEntry) -> str | None:
+def _reason_not_taken(entry: PlaceEntry, name: str, settings: LakeSettings | None) -> str | None:
     if not entry.name:
         return "its name is empty: two slashes follow each other"
     if (reason := _reason_by_name(entry.name)) is not None:
@@ -483,7 +488,7 @@ def _reason_not_taken(entry: PlaceEntry) -> str | None:
         return None
     if entry.kind == "folder":
         return _INDEX if entry.name.lower().endswith(INDEX_EXTENSION) else None
-    if format_of(entry.name) is None:
+    if not _may_be_table(name, settings):
         return reason_not_read(entry.name)
     return None if entry.kind == "file" else "not a regular file"
 
@@ -516,14 +521,16 @@ def _folder_listing(
     return Listing([file], [], [])
 
 
-def _list_here(root: Path, folder: str, known: KnownContainers | None) -> Listing:
+def _list_here(
+    root: Path, folder: str, settings: LakeSettings | None, known: KnownContainers | None
+) -> Listing:
     listing = Listing([], [], [])
     resolved_root = root.resolve()
     try:
         with os.scandir(root / folder) as entries:
             for entry in entries:
                 name = f"{folder}/{entry.name}" if folder else entry.name
-                _add(listing, name, _table_of(entry, root, name, resolved_root), known)
+                _add(listing, name, _table_of(entry, root, name, resolved_root, settings), known)
     except (FileNotFoundError, NotADirectoryError):
         listing.skipped.append(_skipped(folder, "the folder is no longer there"))
     except OSError as error:
@@ -532,8 +539,16 @@ def _list_here(root: Path, folder: str, known: KnownContainers | None) -> Listin
     return listing
 
 
+def _may_be_table(name: str, settings: LakeSettings | None) -> bool:
+    return format_of(name) is not None or (settings is not None and settings.makes_text(name))
+
+
 def _table_of(
-    entry: os.DirEntry[str], root: Path, relative: str, resolved_root: Path
+    entry: os.DirEntry[str],
+    root: Path,
+    relative: str,
+    resolved_root: Path,
+    settings: LakeSettings | None,
 ) -> TableFile | SkippedFile | None:
     if (reason := _reason_by_name(entry.name)) is not None:
         return _skipped(relative, reason)
@@ -542,7 +557,7 @@ def _table_of(
             return _skipped(relative, reason)
     elif entry.is_dir():
         return _skipped(relative, _INDEX) if is_index(Path(entry.path)) else None
-    if format_of(entry.name) is None:
+    if not _may_be_table(relative, settings):
         return _skipped(relative, reason_not_read(entry.name))
     try:
         status = entry.stat()

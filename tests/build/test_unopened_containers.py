@@ -144,3 +144,22 @@ def test_an_index_whose_catalog_does_not_know_them_opens_all(index, opened):
     listing = files.list_folder(index.parent / "lake", known=known)
     assert sorted(opened) == ["archive.zip", "book.xlsx", "data.sqlite"]
     assert len(listing.tables) == 6
+
+
+@pytest.mark.parametrize("compare", ["modified", "content"])
+def test_a_database_whose_log_has_changes_is_opened(lake, index, opened, compare):
+    duckdb = pytest.importorskip("duckdb")
+    path = lake / "pond.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE towns (town TEXT)")
+        connection.executemany("INSERT INTO towns VALUES (?)", [[name] for name in NAMES])
+    assert append(index).new == 1
+    status = path.stat()
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+        connection.execute("INSERT INTO towns VALUES ('Molde')")
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (status.st_size, status.st_mtime_ns)
+    opened.clear()
+    assert append(index, compare=compare).changed == 1
+    assert "pond.duckdb" in opened
+    assert pexeso.open_index(index).search(["Molde"], min_joinability=1)[0].table.startswith("pond")

@@ -212,6 +212,19 @@ def test_partitions_of_csv_and_missing_columns(lake):
         (folder / "a.csv").write_text(text)
     assert read_table(lake / "towns").names == ["n", "town", "more", "country"]
     assert rows_of(lake / "towns")[1] == ("2", "Rome", "x", "IT")
+    assert read_table(lake / "towns").notes == [
+        "columns that some of its files lack were filled with empty cells: 'more'"
+    ]
+
+
+def test_files_without_a_column_in_common_are_no_table(lake):
+    """Files of Spark have no header by default: their first rows would be names of columns."""
+    for country, text in (("IT", "Rome,south\nMilan,north\n"), ("NO", "Oslo,east\nBergen,west\n")):
+        folder = lake / "towns" / f"country={country}"
+        folder.mkdir(parents=True)
+        (folder / "a.csv").write_text(text)
+    with pytest.raises(TableReadError, match="without a column in common: country=IT"):
+        read_table(lake / "towns")
 
 
 def test_folders_that_are_no_hive_table_are_searched(lake):

@@ -159,3 +159,19 @@ def test_lines_behind_an_open_quotation_mark_are_not_all_remembered(
     assert table.n_rows == 502
     assert table.columns[1][0].as_py() == '"x'
     assert table.columns[0][501].as_py() == "2"
+
+
+@pytest.mark.parametrize(
+    ("end", "pack"), [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)]
+)
+def test_all_streams_of_a_packed_text_are_read_or_none(tmp_path: Path, end, pack) -> None:
+    """Programs that pack in parallel write several; where one is damaged no row is lost unsaid."""
+    path = tmp_path / f"a.csv.{end}"
+    first, second = pack(b"a,b\n1,x\n"), pack(b"2,y\n")
+    for rest, cells in ((second, ["1", "2"]), (bytes(8), ["1"])):
+        path.write_bytes(first + rest)
+        assert read_table(path).columns[0].to_pylist() == cells
+    for rest in (b"\xff" + second[1:], second[:-6], b"more"):
+        path.write_bytes(first + rest)
+        with pytest.raises(TableReadError, match=r"damaged|cut short"):
+            read_table(path)

@@ -58,6 +58,9 @@ def test_delimiters_in_a_single_column_are_part_of_its_texts():
     [
         ('"TV 42" screen",big,1', ['TV 42" screen', "big", "1"]),
         ('"a "b" c","d, ""e""",1', ['a "b" c', 'd, "e"', "1"]),
+        ('"say "hi"","big",1', ['say "hi"', "big", "1"]),
+        ('"x"",y","5" z",1', ['x",y', '5" z', "1"]),
+        ('"","TV 42" screen","1"', [None, 'TV 42" screen', "1"]),
     ],
 )
 def test_quotation_marks_inside_quoted_cells_are_kept(line, row):
@@ -69,6 +72,50 @@ def test_quotation_marks_inside_quoted_cells_are_kept(line, row):
 def test_what_old_programs_and_databases_write_below_the_rows_is_left_out(below):
     table = read(f"city,people\nOslo,1\nBern,2\nLima,3\n{below}")
     assert rows_of(table) == [["Oslo", "1"], ["Bern", "2"], ["Lima", "3"]]
+
+
+@pytest.mark.parametrize(
+    "amounts",
+    [
+        ["1,200", "3,400", "50", "4,650"],
+        ["$1200", "$3400", "$50", "$4650"],
+        ["1.200,50", "2.000", "3", "3.203,50"],
+        ["1 200", "3 400", "50", "4 650"],
+        ["33.3", "33.3", "33.3", "100"],
+        ["50%", "30%", "20%", "100%"],
+    ],
+)
+def test_totals_are_sums_in_the_notation_of_people(amounts):
+    towns = ["Oslo", "Bern", "Lima", "Total"]
+    rows = "".join(f"{town};{amount}\n" for town, amount in zip(towns, amounts, strict=True))
+    table = read(f"town;amount\n{rows}")
+    assert rows_of(table) == [list(row) for row in zip(towns[:3], amounts, strict=False)]
+    assert table.notes == ["the row of totals below the table was left out (Total)"]
+    assert read(f"town;amount\n{rows}".replace("3", "7")).n_rows == 4
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
+@pytest.mark.parametrize(
+    "places",
+    [["Málaga", "Zürich"], ["Москва", "Уфа"], ["10 °C", "€"], ["it\u2019s", "a"], ["東京", "x"]],
+)
+def test_text_that_was_encoded_twice_is_decoded_twice(encoding, places):
+    text = "place,n\n" + "".join(f"{place},{n}\n" for n, place in enumerate(places))
+    # Where Windows-1252 has no character, programs take that of Latin-1.
+    twice = "".join(
+        bytes([byte]).decode(encoding if byte not in b"\x81\x8d\x8f\x90\x9d" else "latin-1")
+        for byte in text.encode()
+    )
+    table = read(twice)
+    assert table.columns[0].to_pylist() == places
+    assert table.notes == ["the text was encoded as UTF-8 twice: it was decoded once more"]
+
+
+@pytest.mark.parametrize("place", ["São Paulo", "«CAFÉ»", "CAFÉ™", "Ã", "Größe"])
+def test_other_text_is_decoded_once(place):
+    table = read(f"place,n\n{place},1\nb,2\n")
+    assert table.columns[0].to_pylist() == [place, "b"]
+    assert table.notes == []
 
 
 @pytest.mark.parametrize(
@@ -185,6 +232,7 @@ PLACES = {
     "cp1254": ["Eskişehir Muğla Gümüşhane Niğde Çanakkale"],
     "cp1255": ["ירושלים חיפה אשדוד נתניה"],
     "cp1256": ["القاهرة بغداد الرياض دمشق"],
+    "cp874": ["กระบี่ กรุงเทพมหานคร ขอนแก่น", "ภูเก็ต ตราด นครราชสีมา เลย น่าน"],
     "cp1257": ["Rīga Jūrmala Liepāja Jēkabpils Cēsis", "Šiauliai Panevėžys Mažeikiai Plungė"],
     "iso8859_2": ["Łódź Świętochłowice Dąbrowa Płońsk Świdnica"],
     "koi8_r": ["Москва Самара Казань Уфа Омск"],
@@ -210,6 +258,8 @@ def test_a_few_names_tell_the_encoding(encoding, places):
     ("encoding", "places"),
     [
         ("cp932", "東京都 大阪府 北海道 神奈川県 カナダ"),
+        ("cp932", "愛知 福岡 鈴木一郎"),
+        ("cp932", "広島 茨城 札幌 福岡 岐阜"),
         ("gb18030", "北京市 上海市 广州市 深圳市 天津市 重庆市"),
         ("big5", "臺北市 高雄市 臺中市 臺南市"),
         ("cp949", "서울특별시 부산광역시 대구광역시 인천광역시"),
@@ -231,4 +281,13 @@ def test_letters_of_several_bytes_are_taken_for_none_of_one(encoding, places):
 )
 def test_marks_without_letters_are_those_of_windows(cells):
     text = "\n".join(cells.split(" "))
+    assert detect_encoding(text.encode("cp1252")).name == "cp1252"
+
+
+@pytest.mark.parametrize(
+    "cells", ["DublLock\xae binder|Accent\u2122 chair", "\u201ca\u201d|b", "a\u2026|b"]
+)
+def test_marks_of_a_mac_are_told_where_they_are_none_of_windows(cells):
+    text = "id,product\n" + "".join(f"{n},{cell}\n" for n, cell in enumerate(cells.split("|")))
+    assert detect_encoding(text.encode("mac_roman")).name == "mac_roman"
     assert detect_encoding(text.encode("cp1252")).name == "cp1252"

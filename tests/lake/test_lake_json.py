@@ -70,6 +70,12 @@ def test_shapes_of_one_table(document, name):
     assert read(document, name) == READ
 
 
+@pytest.mark.parametrize("document", ['[{"n": %s}, {"n": 1.10}]', '{"n": %s}\n{"n": 1.10}\n'])
+def test_numbers_that_no_float_holds_keep_their_digits(document):
+    numbers = ["12345678901234567.89", "0.12345678901234567890"]
+    assert [read(document % number)[1] for number in numbers] == [[[n, "1.1"]] for n in numbers]
+
+
 def test_a_document_is_one_in_files_named_as_json_lines_too():
     for document in (json.dumps(CITIES), json.dumps({"data": CITIES}, indent=1)):
         assert read(document, "t.jsonl") == READ

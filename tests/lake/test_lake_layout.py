@@ -184,6 +184,29 @@ def test_odd_first_rows_are_data(first):
     assert table.n_rows == 4
 
 
+@pytest.mark.parametrize("years", ["2556,2555,2554", "1397,1398,1399"])
+def test_years_of_other_eras_are_names(years):
+    table = read(f"Province,{years}\nTrat,5,8,7\nLoei,6,5,5\nNan,9,4,6\n")
+    assert (table.names, table.n_rows) == (["Province", *years.split(",")], 3)
+    assert read("Trat,2556,2559,2554\nLoei,6,5,5\nNan,9,4,6\nTak,9,4,6\n").n_rows == 4
+
+
+def test_a_year_beside_a_date_like_those_below_is_no_name():
+    assert read("2015,2013-09-11,no\n2019,2024-01-26,no\n1980,2012-08-30,yes\n").n_rows == 3
+    table = read("2015,day,no\n2019,2024-01-26,no\n1980,2012-08-30,yes\n")
+    assert table.names == ["2015", "day", "no"]
+
+
+def test_codes_of_another_form_name_no_columns():
+    rows = ["490.45;15:38;-46.2,-4.3", "192.26;12:29;-84.5,13.7", "198.09;17:56;-32.8,124.2"]
+    assert read("\n".join(rows) + "\n").n_rows == 3
+
+
+def test_tabs_that_cut_more_cells_than_commas_are_the_delimiter():
+    table = read("Oslo\t59.91,10.75\t1\nBern\t46.95,7.45\t2\nLima\t-12.05,-77.04\t3\n")
+    assert (table.delimiter, table.n_rows) == ("\t", 3)
+
+
 def test_quotation_marks_and_escapes():
     single = read("'name','said'\n'Ann','a, b'\n'Bo','it''s'\n'Cy','c'\n")
     assert rows_of(single) == [["Ann", "a, b"], ["Bo", "it's"], ["Cy", "c"]]
@@ -302,6 +325,16 @@ def test_cells_of_two_lines_stay_one_cell_where_each_line_is_as_wide_as_the_tabl
     table = read("id,address,more\n" + rows)
     assert table.n_rows == 9
     assert tuple(rows_of(table)[3]) == ("3", "12 Main St, Apt 3\nSpringfield, IL", "x")
+
+
+def test_backslashes_at_the_ends_of_cells_escape_no_quotation_mark():
+    table = read('"folder","size"\n"C:\\a\\","1,5"\n"D:\\b\\","2,5"\n"E:\\c","3,5"\n')
+    assert rows_of(table) == [["C:\\a\\", "1,5"], ["D:\\b\\", "2,5"], ["E:\\c", "3,5"]]
+
+
+def test_one_escaped_quotation_mark_will_do():
+    table = read('"name","said"\n"Ann","say \\"hi\\""\n"Bo","c"\n"Cy","d"\n')
+    assert rows_of(table) == [["Ann", 'say "hi"'], ["Bo", "c"], ["Cy", "d"]]
 
 
 def test_backslashes_that_escape_nothing_stay_beside_those_that_do():

@@ -243,6 +243,19 @@ def test_a_file_counts_as_changed_where_it_is_to_be_read_in_another_way(tmp_path
     )
 
 
+def test_what_an_entry_names_by_its_end_is_text(write, tmp_path):
+    for name in ("a.dat", "b.dat", "list", "c.pdf", "sub/a.dat", "sub/d.DAT"):
+        write(name, "town,n\nOslo,1\nBern,2\n")
+    tables = [("*.dat", ["a.dat", "b.dat"]), ("**/a.dat", ["a.dat", "sub/a.dat"])]
+    tables += [("list", ["list"]), ("**", []), ("sub/*", []), ("**/*.csv", [])]
+    for place in (tmp_path, locate(f"file://{tmp_path}")):
+        for pattern, names in tables:
+            write("lake.toml", f'[[files]]\npattern = "{pattern}"\nheader = 1\n')
+            assert [file.table for file in find_tables(place)[0]] == names
+        write("lake.toml", '[[files]]\npattern = "*.dat"\nas-of = "3"\n')
+        assert find_tables(place)[0] == []
+
+
 def test_a_list_of_words_is_a_table_where_it_is_named_and_none_in_a_lake(tmp_path):
     (tmp_path / "words.txt").write_text("city\nOslo\nRome\nLima\n")
     assert read_table(tmp_path / "words.txt").columns[0].to_pylist() == ["Oslo", "Rome", "Lima"]

@@ -55,6 +55,7 @@ NOTE = "its log says which of its files count"
 
 # Most files of one table.
 MAX_FILES = 100_000
+_SHOWN_NAMES = 5
 
 _OTHER_NAMES = "its log gives its columns other names than its files have"
 _ROWS_DELETED = "its log deletes rows that its files have"
@@ -450,6 +451,11 @@ class OpenFolder:
             cells = dict(zip(read.names, read.columns, strict=True))
             if len(cells) < len(read.names):
                 raise TableReadError(f"{self.shown} has two columns of one name: {part.name}.")
+            if parts and cells.keys().isdisjoint(_names(parts)):
+                raise TableReadError(
+                    f"{self.shown} has files without a column in common: {parts[0][0].name} and "
+                    f"{part.name}; they lack headers, or belong to several tables."
+                )
             n_bytes += sum(column.nbytes for column in read.columns)
             if n_bytes > self.max_bytes:
                 raise TableReadError(
@@ -460,6 +466,13 @@ class OpenFolder:
             parts.append((part, cells, read.n_rows))
         names = _names(parts)
         check_width(self.shown, len(names))
+        of_paths = parts[0][0].values
+        lacked = [n for n in names if n not in of_paths and any(n not in part[1] for part in parts)]
+        if lacked:
+            shown = ", ".join(map(repr, lacked[:_SHOWN_NAMES]))
+            notes[f"columns that some of its files lack were filled with empty cells: {shown}"] = (
+                None
+            )
         columns = [pa.concat_arrays([_cells(name, part) for part in parts]) for name in names]
         return Table(names, columns, notes=list(notes))
 

@@ -36,9 +36,10 @@ _MIN_ROWS = 2
 _FEW_COLUMNS = 3
 _FEW_NAMES = 20
 _MIN_ROWS_TO_RECUR = 5
+_MIN_YEARS = 3
 _SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?[^\S\r\n]*(?:\r\n|\r|\n|$)', re.IGNORECASE)
 _COMMENT = re.compile(r"\s*(#|//|%|;(?=[^;]*$)|--(?!-))")
-_DIGIT = re.compile("[0-9]")
+_DIGIT, _FOUR_DIGITS = re.compile("[0-9]"), re.compile("[0-9]{4}")
 _BLANK = re.compile(r"\s*$")
 
 Row = list[str]
@@ -316,13 +317,13 @@ def _are_numbers_as_names(rows: list[Row], kinds: Sequence[str | None]) -> bool:
     positions = [
         i for i, kind in enumerate(kinds) if kind is not None and has_value(_cell(rows[0], i))
     ]
-    # Years name columns as often as they are values, whatever is next to and below them.
-    years = [_cell(rows[0], i).strip() for i in positions if kinds[i] == NUMBER]
-    if years and all(map(is_year, years)):
-        return True
+    # A date or code like those below it names no column, and nor do numbers beside it.
     cells = [_cell(rows[0], i).strip() for i in positions]
     if not cells or any(kinds[i] != NUMBER for i in positions):
         return False
+    # Years name columns as often as they are values, whatever is below them.
+    if all(map(is_year, cells)) or _are_years_in_order(cells):
+        return True
     if not all(cell.isascii() and cell.isdigit() for cell in cells):
         return False
     numbers = [int(cell) for cell in cells]
@@ -332,6 +333,18 @@ def _are_numbers_as_names(rows: list[Row], kinds: Sequence[str | None]) -> bool:
     if numbers == [1] and sum(map(has_value, rows[0])) > 1:
         return False  # next to words it counts nothing; a lone 0 is the name that pandas gives
     return counts_on and (numbers[0] in (0, 1) or len(numbers) > 2)
+
+
+def _are_years_in_order(cells: Sequence[str]) -> bool:
+    """Return whether cells are numbers of four digits each one more, or one less, than the last.
+
+    Calendars of other eras have such years.
+    """
+    if len(cells) < _MIN_YEARS or not all(
+        len(c) == 4 and c.isascii() and c.isdigit() for c in cells
+    ):
+        return False
+    return {int(after) - int(before) for before, after in pairwise(cells)} in ({1}, {-1})
 
 
 def _recurs(rows: list[Row], width: int) -> bool:

@@ -7,7 +7,8 @@ no table at all.
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -65,6 +66,7 @@ _MIN_NAMED_ROWS = 2
 _MIN_NAMES = 2
 _MIN_ADDED = 2
 _SAME_SUM = 1e-9
+_BESIDE_DIGITS = "[$€£¥%\\s\u00a0\u202f'\u2019]"
 # What is in the first cell of a row that adds up those above it.
 _TOTAL = re.compile(
     r"\s*(?:(?:grand |sub|overall )?totals?|sum|summe|gesamt(?:summe)?|insgesamt|zusammen|somme"
@@ -293,17 +295,34 @@ def without_total(columns: list[pa.Array], notes: list[str]) -> list[pa.Array]:
 
 
 def _ends_in_sum(column: pa.Array) -> bool:
+    """Return whether the last value is the sum of the others, of which each may be rounded."""
     if pa.types.is_boolean(column.type) or pa.types.is_temporal(column.type):
         return False
-    try:
-        numbers = pc.cast(column, pa.float64())
-    except pa.ArrowException:  # it has other texts
-        return False
-    above, total = numbers.slice(0, len(numbers) - 1), numbers[len(numbers) - 1].as_py()
-    added = pc.sum(above).as_py()
-    if not total or added is None or len(above) - above.null_count < _MIN_ADDED:
-        return False
-    return math.isclose(added, total, rel_tol=_SAME_SUM)
+    for numbers, unit in _as_numbers(column):
+        above, total = numbers.slice(0, len(numbers) - 1), numbers[len(numbers) - 1].as_py()
+        added, n = pc.sum(above).as_py(), len(above) - above.null_count
+        if not total or added is None or n < _MIN_ADDED:
+            continue
+        if math.isclose(added, total, rel_tol=_SAME_SUM, abs_tol=n * unit / 2):
+            return True
+    return False
+
+
+def _as_numbers(column: pa.Array) -> Iterator[tuple[pa.Array, float]]:
+    """Yield a column as numbers in each notation that it may have, and their last place.
+
+    That is 0 for whole numbers, and where it is not known.
+    """
+    if not pa.types.is_string(column.type):
+        with suppress(pa.ArrowException):
+            yield pc.cast(column, pa.float64()), 0.0
+        return
+    texts = pc.replace_substring_regex(column, _BESIDE_DIGITS, "")
+    for thousands, decimal in (",.", ".,"):
+        plain = pc.replace_substring(pc.replace_substring(texts, thousands, ""), decimal, ".")
+        places = pc.max(pc.utf8_length(pc.replace_substring_regex(plain, r"^[^.]*\.?", ""))).as_py()
+        with suppress(pa.ArrowException):  # it has other texts
+            yield pc.cast(plain, pa.float64()), 10.0**-places if places else 0.0
 
 
 def with_inner_marks(line: str, dialect: Dialect, width: int) -> list[str] | None:
@@ -320,26 +339,43 @@ def with_inner_marks(line: str, dialect: Dialect, width: int) -> list[str] | Non
     if not re.search(rf"{mark}[^{cut}{mark}\r\n]", line):
         return None
     line = line.rstrip("\r\n")
-    closing = re.compile(rf"(?<!{mark}){mark}(?:{mark}{mark})*(?={cut}|$)")
-    doubled = re.compile(rf"(?<!{mark})(?:{mark}{mark})+(?={cut}|$)")
+    ends = re.compile(rf"{mark}+(?={cut}|$)")
+    for is_nearest in (False, True):
+        cells = _cells_to_ends(line, mark, dialect.delimiter, ends, is_nearest)
+        if len(cells) == width:
+            return cells
+    return None
+
+
+def _cells_to_ends(
+    line: str, mark: str, delimiter: str, ends: re.Pattern[str], is_nearest: bool
+) -> list[str]:
+    """Return the cells of a line; none where each of its marks is doubled, or a cell has no end.
+
+    A quoted cell ends before a delimiter by an odd number of marks, or, where there are none or the
+    nearest counts, by any.
+    """
     cells: list[str] = []
-    start, is_odd, has_closing = 0, False, True
+    start, is_odd, looks_on = 0, False, not is_nearest
     while start <= len(line):
         if line.startswith(mark, start):
-            match = closing.search(line, start + 1) if has_closing else None
-            has_closing = match is not None  # none is looked for again: each look takes the line
-            match = match or doubled.search(line, start + 1)
+            matches = ends.finditer(line, start + 1)
+            nearest = match = next(matches, None)
+            while looks_on and match is not None and len(match[0]) % 2 == 0:
+                match = next(matches, None)
+            looks_on = looks_on and match is not None  # each look takes the line
+            match = match or nearest
             if match is None:
-                return None
+                return []
             text, end = line[start + 1 : match.end() - 1], match.end()
             is_odd = is_odd or mark in text.replace(mark * 2, "")
             cells.append(text.replace(mark * 2, mark))
         else:
-            end = line.find(dialect.delimiter, start)
+            end = line.find(delimiter, start)
             end = len(line) if end < 0 else end
             cells.append(line[start:end])
         start = end + 1
-    return cells if is_odd and len(cells) == width else None
+    return cells if is_odd else []
 
 
 def without_formulas(

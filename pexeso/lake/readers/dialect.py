@@ -121,13 +121,16 @@ def _kind_of_column(cells: Sequence[str]) -> str | None:
 
 
 def compare(row: Sequence[str], kinds: Sequence[str | None]) -> tuple[int, int]:
-    """Return in how many columns of a kind a row's value is of that kind, and is not."""
+    """Return in how many columns of a kind a row's value is of that kind, and is not.
+
+    A value with a digit over codes is neither where it has another form: codes vary.
+    """
     n_alike = n_other = 0
     for cell, kind in zip(row, kinds, strict=False):
         if kind is not None and has_value(cell):
             if kind_of(cell) == kind:
                 n_alike += 1
-            else:
+            elif kind in (NUMBER, DATE) or not _DIGIT.search(cell):
                 n_other += 1
     return n_alike, n_other
 
@@ -203,6 +206,8 @@ def _detect_delimiter(sample: str, extension: str, complete: bool) -> Dialect:
     regular = [d for d in DELIMITERS if len(widths[d]) == 1 and next(iter(widths[d])) > 1]
     if len(regular) > 1 and expected == "," and (decimal := _beside_commas(sample, regular)):
         return Dialect(decimal)
+    if "\t" in regular and min(widths["\t"]) > min(widths[expected], default=0):
+        return Dialect("\t")  # hardly a text has tabs, and most have commas
     if len(regular) == 1 or expected in regular:
         return Dialect(expected if expected in regular else regular[0])
     if (block_delimiter := _regular_within(sample, expected, complete)) is not None:
@@ -334,7 +339,7 @@ def _are_columns(rows: list[list[str]], delimiter: str) -> bool:
 
 def _with_quoting(base: Dialect, sample: str, complete: bool) -> Dialect:
     changed = base
-    if _ESCAPE in sample and len(_ESCAPED_QUOTE.findall(sample)) > 1:
+    if _ESCAPE in sample and _escapes_quotes(base, sample, complete):
         changed = replace(base, escapechar=_ESCAPE)
     elif _SINGLE_QUOTE in sample and _wraps_cells(base, sample):
         changed = replace(base, quotechar=_SINGLE_QUOTE)
@@ -345,6 +350,30 @@ def _with_quoting(base: Dialect, sample: str, complete: bool) -> Dialect:
     if changed is base or _n_alike(changed, sample, complete) < _n_alike(base, sample, complete):
         return base
     return changed
+
+
+def _escapes_quotes(base: Dialect, sample: str, complete: bool) -> bool:
+    """Return whether backslashes escape quotation marks, and are no ends of cells such as folders.
+
+    One will do where a mark would stand within a quoted cell otherwise.
+    """
+    n_escaped = len(_ESCAPED_QUOTE.findall(sample))
+    are_sound = [
+        _is_sound(dialect, sample, complete)
+        for dialect in ((replace(base, escapechar=_ESCAPE), base) if n_escaped else ())
+    ]
+    return n_escaped > 0 and (are_sound[0] - are_sound[1] + (n_escaped > 1)) > 0
+
+
+def _is_sound(dialect: Dialect, sample: str, complete: bool) -> bool:
+    """Return whether each quotation mark that closes a cell is at its end."""
+    lines = io.StringIO(sample, newline="")
+    try:
+        for _ in dialect.reader(lines, strict=True):
+            pass
+    except csv.Error:
+        return not complete and next(lines, None) is None  # the last cell may be cut
+    return True
 
 
 def _n_alike(dialect: Dialect, sample: str, complete: bool) -> int:

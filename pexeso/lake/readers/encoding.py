@@ -81,7 +81,17 @@ _ALPHABETS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 _MOST_LIKELY = "cp1252"
+_BYTES_OF_A_PAIR = 2
+_PAIRS = ("euc_kr", "euc_jp", "gb2312")  # an odd number of letters in a row is none of these
 _SEVERAL_BYTES = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
+
+_THAI_WORD = re.compile(r"[^\s\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]+")
+_THAI_VOWEL = re.compile("[\u0e30-\u0e3a\u0e40-\u0e44\u0e47-\u0e4e]")
+_THAI_SYLLABLES = re.compile(
+    "(?:[\u0e40-\u0e44]?[\u0e01-\u0e2e][\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]{0,3}[\u0e30\u0e32\u0e33]{0,2}"
+    "|[\u0e2f\u0e46\u0e50-\u0e59A-Za-z0-9\x80-\xa0\u2018-\u2026])+"
+)
+_MIN_VOWELS = 2
 
 _AT_ENDS = "\xaa\xba\xb2\xb3\xb9\xbc\xbd\xbe"
 _WORD = re.compile(r"[^\W\d_]+")
@@ -93,6 +103,8 @@ _MARK_AMID = re.compile(
     r"|[^\x00-\x7f\w\xa0\xab\xad\xb7\xbb\u2010-\u201f\u2026\u2039\u203a\u2116](?=[^\x00-\x7f])"
     r"|[\u2500-\u25ff]"
 )
+# Of Windows what no word ends in: on a Mac it is a trade mark, registered or not.
+_MARK_OF_MAC = re.compile("[^\\W\\d_]\xa8|[A-Za-z]{3}\xaa")
 # What no word of a language of the west has: many such letters in a row, or one where it never is.
 #
 # ``ª`` and ``º`` end a word, where they do not count, ``þ`` begins one, and ``ç`` comes before a
@@ -124,7 +136,15 @@ _CONTROL = re.compile(rb"\xc2[\x80-\x9f]")
 _NO_MARK = re.compile(
     rb"\xc2[\x81\x83\x86-\x90\x98\x9a-\x9f]|\xc3[\x80-\xbf]\xc2[\x80-\x9f]|[A-Za-z]\xc2[\x91\x93]"
 )
-_HIGH_BYTE = re.compile(rb"[\x80-\xff]")
+_HIGH_BYTE, _HIGH_BYTES = re.compile(rb"[\x80-\xff]"), re.compile(rb"[\x80-\xff]+")
+# Where Windows-1252 has no character, programs take that of Latin-1; some take that everywhere.
+_BYTES_OF_LETTERS = {chr(number): bytes([number]) for number in range(0x80, 0x100)} | {
+    bytes([number]).decode("cp1252"): bytes([number])
+    for number in range(0x80, 0xA0)
+    if number not in b"\x81\x8d\x8f\x90\x9d"
+}
+# Letters with accents begin so, marks, and the mark of a byte order.
+_SURELY_TWICE = (b"\xc3\x82", b"\xc3\x83", b"\xc3\xaf", b"\xc3\xa2\xe2", b"\xc3\xa2\xc2\x80")
 
 
 def encoding_of_letters(evidence: bytes) -> str | None:
@@ -140,7 +160,8 @@ def encoding_of_letters(evidence: bytes) -> str | None:
     >>> encoding_of_letters("東京, 大阪".encode("cp932")) is None
     True
     """
-    if _has_marks_alone(_decoded(evidence, _MOST_LIKELY)):
+    of_windows = _decoded(evidence, _MOST_LIKELY)
+    if _has_marks_alone(of_windows) and not _MARK_OF_MAC.search(of_windows or ""):
         return _MOST_LIKELY
     best, best_text, best_fit = None, "", 0.0
     may_have_several_bytes = any(_decoded(evidence, name) is not None for name in _SEVERAL_BYTES)
@@ -153,6 +174,8 @@ def encoding_of_letters(evidence: bytes) -> str | None:
         min_fit = _MIN_SURE if may_have_several_bytes and not is_latin else _MIN_COVERED
         if fit >= min_fit and fit > best_fit:
             best, best_text, best_fit = name, text, fit
+    if best is None and _has_marks_alone(_decoded(evidence, "mac_roman")):
+        return "mac_roman"
     return best
 
 
@@ -306,6 +329,35 @@ def with_marks(data: bytes) -> bytes:
     return _CONTROL.sub(lambda match: match[0][1:].decode("cp1252").encode(), data)
 
 
+def encoded_once(data: bytes) -> bytes:
+    r"""Return a UTF-8 text that was taken for Windows-1252 and encoded again, or as it is.
+
+    All its letters beyond ASCII must be such; ``É™`` alone could be those of a name in capitals.
+
+    >>> encoded_once("MÃ¡laga, ZÃ¼rich".encode()).decode()
+    'Málaga, Zürich'
+    >>> encoded_once("Ã, CAFÉ™".encode()).decode()
+    'Ã, CAFÉ™'
+    """
+    decoded_once: dict[bytes, bytes] = {}
+
+    def once(match: re.Match[bytes]) -> bytes:
+        if match[0] not in decoded_once:
+            raw = b"".join(_BYTES_OF_LETTERS.get(letter, b"\xff") for letter in match[0].decode())
+            decoded_once[match[0]] = raw.decode().encode()
+        return decoded_once[match[0]]
+
+    if data.isascii():
+        return data
+    try:
+        text = _HIGH_BYTES.sub(once, data)
+    except UnicodeDecodeError:
+        return data
+    first, letters = next(iter(decoded_once.items()))
+    is_sure = len(decoded_once) > 1 or len(letters.decode()) > 1 or first.startswith(_SURELY_TWICE)
+    return text if is_sure else data
+
+
 def _wrong_bytes(data: bytes, name: str) -> str | None:
     if _is_valid(data, name):
         return None
@@ -342,6 +394,31 @@ def _wide_without_mark(data: bytes) -> Encoding | None:
     return None
 
 
+def _is_thai(text: str) -> bool:
+    """Return whether all letters beyond ASCII are Thai, each mark above or below a consonant.
+
+    A vowel that is written before a consonant has one behind it.
+    """
+    if any(_decoded(text.encode("cp874"), name) is not None for name in _PAIRS):
+        return False
+    words = {word for word in _THAI_WORD.findall(text) if not word.isascii()}
+    n_vowels = sum(len(_THAI_VOWEL.findall(word)) for word in words)
+    return n_vowels >= _MIN_VOWELS and all(map(_THAI_SYLLABLES.fullmatch, words))
+
+
+def _is_korean(text: str) -> bool:
+    """Return whether nearly all letters beyond ASCII are syllables of the first Korean standard.
+
+    Python writes others as several characters of it.
+    """
+    letters = [letter for letter in text if letter > "\x7f"]
+    n_usual = sum(
+        "\uac00" <= letter <= "\ud7a3" and len(letter.encode("euc_kr")) == _BYTES_OF_A_PAIR
+        for letter in letters
+    )
+    return n_usual >= _MIN_COVERED * len(letters)
+
+
 def _evidence(data: bytes) -> bytes:
     lines: list[bytes] = []
     n_bytes = end = 0
@@ -357,11 +434,15 @@ def _evidence(data: bytes) -> bytes:
 
 
 def _guess(evidence: bytes) -> str:
+    if _is_thai(_decoded(evidence, "cp874") or ""):
+        return "cp874"
     if (encoding := encoding_of_letters(evidence)) is not None:
         return encoding
     from charset_normalizer import from_bytes  # few files need it
 
-    matches = from_bytes(evidence, cp_isolation=_CANDIDATES, enable_fallback=False)
+    is_korean = _is_korean(_decoded(evidence, "cp949") or "")
+    candidates = [name for name in _CANDIDATES if is_korean or name != "cp949"]
+    matches = from_bytes(evidence, cp_isolation=candidates, enable_fallback=False)
     best = matches.best()
     if best is None:
         return _MOST_LIKELY

@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from itertools import islice
 
 import pyarrow as pa
@@ -433,7 +434,11 @@ def read_json(text: str) -> object:
 
 
 def _loads(text: str, repeats: _Repeats) -> object:
-    options = {"object_pairs_hook": repeats.object_of, "parse_constant": _constant}
+    options = {
+        "object_pairs_hook": repeats.object_of,
+        "parse_constant": _constant,
+        "parse_float": _float,
+    }
     try:
         return json.loads(text, **options)
     except json.JSONDecodeError:
@@ -465,7 +470,10 @@ def _sequence(text: str, repeats: _Repeats) -> object:
     [{'a': 1}, {'a': 2}]
     """
     decoder = json.JSONDecoder(
-        object_pairs_hook=repeats.object_of, parse_constant=_constant, parse_int=_whole_number
+        object_pairs_hook=repeats.object_of,
+        parse_constant=_constant,
+        parse_float=_float,
+        parse_int=_whole_number,
     )
     values: list[object] = []
     start = _BETWEEN.match(text, 0).end()  # type: ignore[union-attr]
@@ -482,6 +490,14 @@ def _sequence(text: str, repeats: _Repeats) -> object:
 
 def _constant(name: str) -> float | None:
     return None if name == "NaN" else math.inf if name == "Infinity" else -math.inf
+
+
+def _float(digits: str) -> float | str:
+    """Return a number as a float, or its digits where another number has the same float."""
+    value = float(digits)
+    text = repr(value)
+    is_same = text == digits or math.isinf(value) or Decimal(text) == Decimal(digits)
+    return value if is_same else digits
 
 
 def _whole_number(digits: str) -> int | str:

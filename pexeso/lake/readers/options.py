@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pexeso.errors import InputError, LakeError, PlaceError
@@ -235,6 +235,16 @@ class LakeSettings:
             if _is_for(entry.pattern, table):
                 options |= entry.options.to_dict()
         return ReadingOptions(**options)
+
+    def makes_text(self, table: str) -> bool:
+        """Return whether an entry for a file says by the end of its name how such are read."""
+        end = PurePosixPath(table).suffix or table.rpartition("/")[2]
+        return any(
+            bool(entry.options.of_text())
+            and entry.pattern.endswith(end)
+            and _is_for(entry.pattern, table)
+            for entry in self.files
+        )
 
     def digest_of(self, table: str, *, has_log: bool = True) -> str | None:
         """Return a short text that is equal where a table is read alike.

@@ -225,12 +225,13 @@ def strings(values: list[str | None] | tuple[str | None, ...]) -> pa.StringArray
         return pa.array(texts, pa.string())
 
 
-_PIECE_BYTES, _COPIED_BYTES = 1 << 20, 8 << 20
+_PIECE_BYTES, _PACKED_BYTES, _COPIED_BYTES = 1 << 20, 1 << 16, 8 << 20
 _ATTEMPTS = 3
 
 # Frames in which programs keep notes of their own.
 _SKIPPED_MAGICS = tuple(bytes([number]) + b"\x2a\x4d\x18" for number in range(0x50, 0x60))
 _MOST_SKIPPED = 16
+_ENDS_OF_LOGS = ("-wal", ".wal")  # of SQLite, and of DuckDB
 # Begin of the first block of bzip2, or of the end where there is none.
 _BZIP2_BLOCK = (b"1AY&SY", b"\x17rE8P\x90")
 
@@ -458,32 +459,61 @@ def fingerprint_file(path: str | os.PathLike[str] | Location) -> str | None:
 
 
 def log_beside(location: Path | Location) -> Path | None:
-    """Return the log of a SQLite database where it holds changes: the database is older than they.
+    """Return the log of a database where it holds changes: the database is older than they.
 
     Of files elsewhere the log is not read.
     """
-    if isinstance(location, Location):
-        return None
-    log = location.with_name(f"{location.name}-wal")
-    try:
-        return log if log.stat().st_size else None
-    except OSError:
-        return None
+    for end in () if isinstance(location, Location) else _ENDS_OF_LOGS:
+        log = location.with_name(f"{location.name}{end}")
+        with suppress(OSError):
+            if log.stat().st_size:
+                return log
+    return None
 
 
 class _Packing(NamedTuple):
     kind: str
     magic: bytes
-    open: Callable[[io.BytesIO], Any]
+    pieces: Callable[[io.BytesIO], Iterator[bytes]]
+
+
+def _pieces_of(opened: Callable[[io.BytesIO], Any]) -> Callable[[io.BytesIO], Iterator[bytes]]:
+    def pieces(packed: io.BytesIO) -> Iterator[bytes]:
+        with opened(packed) as stream:
+            # In pieces: some libraries set aside as much memory as they are asked for.
+            while piece := stream.read(_PIECE_BYTES):
+                yield piece
+
+    return pieces
+
+
+def _pieces_by(new: Callable[[], Any]) -> Callable[[io.BytesIO], Iterator[bytes]]:
+    """Unpack streams one after the other: Python's files end where a later one is damaged."""
+
+    def pieces(packed: io.BytesIO) -> Iterator[bytes]:
+        stream = new()
+        while data := packed.read(_PACKED_BYTES):
+            while data and not (stream.eof and not data.strip(b"\0")):
+                stream = new() if stream.eof else stream
+                yield stream.decompress(data, _PIECE_BYTES)
+                while not (stream.eof or stream.needs_input):
+                    yield stream.decompress(b"", _PIECE_BYTES)
+                data = stream.unused_data if stream.eof else b""
+        if not stream.eof:
+            raise EOFError
+
+    return pieces
 
 
 _ZSTD = _Packing(
-    "a zstd", b"\x28\xb5\x2f\xfd", lambda packed: pa.CompressedInputStream(packed, "zstd")
+    "a zstd",
+    b"\x28\xb5\x2f\xfd",
+    _pieces_of(lambda packed: pa.CompressedInputStream(packed, "zstd")),
 )
 _PACKINGS = (
-    _Packing("a gzip", b"\x1f\x8b", lambda packed: gzip.GzipFile(fileobj=packed)),
-    _Packing("a bzip2", b"BZh", bz2.BZ2File),
-    _Packing("an xz", b"\xfd7zXZ\x00", lzma.LZMAFile),
+    _Packing("a gzip", b"\x1f\x8b", _pieces_of(lambda packed: gzip.GzipFile(fileobj=packed))),
+    _Packing("a bzip2", b"BZh", _pieces_by(bz2.BZ2Decompressor)),
+    _Packing("an xz", b"\xfd7zXZ\x00", _pieces_by(lzma.LZMADecompressor)),
     _ZSTD,
 )
 
@@ -514,12 +544,10 @@ def _unpack(packed: bytes, packing: _Packing, budget: ReadingBudget) -> bytes:
         return packed  # a text that begins with these letters
     data = io.BytesIO()
     try:
-        with packing.open(io.BytesIO(packed)) as stream:
-            # In pieces: some libraries set aside as much memory as they are asked for.
-            while piece := stream.read(_PIECE_BYTES):
-                budget.check_unpacked(data.tell() + len(piece))
-                budget.check_seconds()
-                data.write(piece)
+        for piece in packing.pieces(io.BytesIO(packed)):
+            budget.check_unpacked(data.tell() + len(piece))
+            budget.check_seconds()
+            data.write(piece)
     except EOFError as error:
         raise TableReadError(
             f"{budget.shown} is {packing.kind} file that was cut short; write or download it again."

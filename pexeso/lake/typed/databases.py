@@ -75,6 +75,10 @@ _ALONE = {
     "memory_limit": "1GiB",
     "lock_configuration": "true",
 }
+# Types that Arrow lacks: it would change numbers, drop time zones or give bytes.
+_READ_AS_TEXTS = frozenset(
+    ("UHUGEINT", "TIME WITH TIME ZONE", "BIT", "BIGNUM", "VARINT", "INTERVAL")
+)
 _KIND = re.compile(r"^(?:\w+ )+Error: ")
 _PATH = re.compile(r"""(?:file )?(?:"/[^"]*"|'/[^']*')""")
 
@@ -367,6 +371,13 @@ def _duckdb_answer(path: str, name: str | None, budget: ReadingBudget) -> Answer
             raise no_such_table("{shown}", "table", name, list(tables))
         relation = connection.sql(f"SELECT * FROM {tables[name]}")
         check_width("{shown}", len(relation.columns))
+        if as_texts := [
+            f"{_quoted(label)}::VARCHAR AS {_quoted(label)}"
+            for label, kind in zip(relation.columns, relation.types, strict=True)
+            if str(kind) in _READ_AS_TEXTS
+        ]:
+            terms = ", ".join(as_texts)
+            relation = connection.sql(f"SELECT * REPLACE ({terms}) FROM {tables[name]}")
         read_batches = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
         reader = read_batches(_MAX_ROWS_A_BATCH)
         return {}, gathered(reader, reader.schema, budget)

@@ -39,6 +39,7 @@ from pexeso.lake.readers.conventions import (
 )
 from pexeso.lake.readers.table import MAX_COLUMNS, FileSource, ReadingBudget, check_width
 from pexeso.lake.typed.sandbox import Answer, SandboxedFormat, budget_of, check_table
+from pexeso.lake.typed.sheet_xml import sheet_xml
 from pexeso.lake.typed.value_texts import cell_text, column_array
 from pexeso.runtime.formatting import first_line
 
@@ -420,7 +421,7 @@ def _packed(source: FileSource, stream: BinaryIO) -> tuple[str, int]:
 def answer(request: dict[str, Any]) -> Answer:
     book = _call(lambda library: library.CalamineWorkbook.from_path(request["path"]))
     if "table" in request:
-        return _read(book, request["table"], budget_of(request))
+        return _read(book, request["path"], request["table"], budget_of(request))
     return {"tables": [[sheet.name, _reason(book, sheet)] for sheet in book.sheets_metadata]}, None
 
 
@@ -459,7 +460,9 @@ def _has_cells(sheet: Any) -> bool:
     return str(sheet.typ).rpartition(".")[2] == "WorkSheet"
 
 
-def _read(book: Any, name: str, budget: ReadingBudget) -> tuple[dict[str, Any], pa.Table]:
+def _read(
+    book: Any, path: str, name: str, budget: ReadingBudget
+) -> tuple[dict[str, Any], pa.Table]:
     metadata = next((sheet for sheet in book.sheets_metadata if sheet.name == name), None)
     if metadata is None:
         names = [sheet.name for sheet in book.sheets_metadata]
@@ -474,6 +477,11 @@ def _read(book: Any, name: str, budget: ReadingBudget) -> tuple[dict[str, Any], 
     # Rows before the first cell come as blank ones, columns do not come.
     rows = _call(lambda _: sheet.to_python(skip_empty_area=True))
     rows = [[None if value == "" else value for value in row] for row in rows]
+    formats, n_without_value = sheet_xml(path, name)
+    for (row, column), code_format in formats.items():
+        if 0 <= row - top < len(rows) and 0 <= column - left < len(rows[row - top]):
+            value = rows[row - top][column - left]
+            rows[row - top][column - left] = code_format.text(value) or value
     merged = [
         (first - top, start - left, last - top, end - left)
         for (first, start), (last, end) in _call(lambda _: sheet.merged_cell_ranges) or []
@@ -485,6 +493,11 @@ def _read(book: Any, name: str, budget: ReadingBudget) -> tuple[dict[str, Any], 
     notes = list(table_place.notes)
     if sheet.width == MAX_COLUMNS:  # where the library stops, and says nothing
         notes.append(f"the sheet is as wide as one can be: {MAX_COLUMNS:,} columns; more are cut")
+    if n_without_value:
+        notes.append(
+            "formulas of which the file keeps no value were read as empty cells: "
+            f"{n_without_value:,}; open and save it in a program that calculates"
+        )
     if str(metadata.visible).rpartition(".")[2] != "Visible":
         notes.append("the sheet is hidden")
     if n_filled := _fill_down(rows, merged, table_place.first, table_place.end):

@@ -32,6 +32,7 @@ TABLE_FILES = SandboxedFormat(__name__)
 
 _ROWS_A_CHUNK = 1 << 14
 _MAX_DEPTH = 16
+_UUID_BYTES = 16
 _TYPES = {
     "null": pa.null(),
     "boolean": pa.bool_(),
@@ -49,8 +50,10 @@ _LOGICAL_TYPES = {
     "time-micros": pa.time64("us"),
     "timestamp-millis": pa.timestamp("us", "UTC"),
     "timestamp-micros": pa.timestamp("us", "UTC"),
+    "timestamp-nanos": pa.timestamp("ns", "UTC"),
     "local-timestamp-millis": pa.timestamp("us"),
     "local-timestamp-micros": pa.timestamp("us"),
+    "local-timestamp-nanos": pa.timestamp("ns"),
 }
 
 
@@ -194,7 +197,9 @@ def _arrow_type(schema: Any, depth: int) -> pa.DataType | None:
         precision, scale = schema.get("precision", 0), schema.get("scale", 0)
         return pa.decimal256(precision, scale) if 0 < precision <= 76 else None
     if logical == "uuid":
-        return pa.string() if depth == _MAX_DEPTH else None
+        is_of_bytes = kind == "fixed" and schema.get("size") == _UUID_BYTES
+        top = pa.uuid() if is_of_bytes else pa.string()
+        return top if depth == _MAX_DEPTH else None
     if logical in _LOGICAL_TYPES:
         return _LOGICAL_TYPES[logical]
     if kind == "array":

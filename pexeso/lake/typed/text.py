@@ -120,8 +120,6 @@ def as_text(values: pa.Array) -> pa.StringArray:
         return as_text(values.dictionary_decode())
     if pa.types.is_nested(values.type):
         return strings([_nested_text(value.as_py()) for value in values])
-    if pa.types.is_duration(values.type):
-        return values.cast(pa.int64()).cast(pa.string())
     return value_texts(values, pa.string())
 
 

@@ -64,6 +64,7 @@ def value_texts(values: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
     date, time                ISO form, a space between them; the fraction of a second in 6 digits,
                               or 9 where 6 are too few, and left out where it is zero
     date beyond year 32,767   none
+    duration                  hours, minutes and seconds, ``30:05:00``, and a fraction as a time has
     UUID                      hexadecimal digits in small letters, in groups of 8, 4, 4, 4 and 12
     other                     Arrow's
     ========================  ====================================================================
@@ -79,6 +80,8 @@ def value_texts(values: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
         return _time_texts(_near(values), _units(values.type), kind)
     if pa.types.is_time(values.type):
         return _in_range(_time_texts(values, _units(values.type), kind))
+    if pa.types.is_duration(values.type):
+        return pa.array(_duration_texts(values), kind)
     if isinstance(values.type, pa.UuidType):
         return _uuid_texts(values, kind)
     texts = values.cast(kind)
@@ -230,7 +233,7 @@ def cell_text(value: object) -> str:
     if isinstance(value, float):
         return float_text(value)
     if isinstance(value, datetime.timedelta):
-        return _duration_text(value)
+        return _duration_text(round(value.total_seconds()) * 10**9)
     if isinstance(value, datetime.datetime):
         return value.isoformat(" ")
     if isinstance(value, datetime.date | datetime.time):
@@ -238,11 +241,18 @@ def cell_text(value: object) -> str:
     return str(value)
 
 
-def _duration_text(value: datetime.timedelta) -> str:
-    seconds = round(value.total_seconds())
-    minutes, seconds = divmod(abs(seconds), 60)
-    sign = "-" if value < datetime.timedelta(0) else ""
-    return f"{sign}{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+def _duration_texts(values: pa.Array) -> list[str | None]:
+    unit = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[values.type.unit]
+    counts = values.cast(pa.int64()).to_pylist()
+    return [None if count is None else _duration_text(count * (10**9 // unit)) for count in counts]
+
+
+def _duration_text(nanoseconds: int) -> str:
+    seconds, fraction = divmod(abs(nanoseconds), 10**9)
+    minutes, seconds = divmod(seconds, 60)
+    sign = "-" if nanoseconds < 0 else ""
+    digits = f".{fraction:09}".removesuffix("000") if fraction else ""
+    return f"{sign}{minutes // 60}:{minutes % 60:02}:{seconds:02}{digits}"
 
 
 def _numbers(values: Sequence[object]) -> pa.Array:

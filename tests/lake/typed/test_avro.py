@@ -58,6 +58,18 @@ TYPES = [
         pa.string(),
         [str(IDENTITY)] * 2,
     ),
+    (
+        {"type": "fixed", "name": "u", "size": 16, "logicalType": "uuid"},
+        [IDENTITY.bytes, IDENTITY.bytes],
+        pa.uuid(),
+        [IDENTITY] * 2,
+    ),
+    (
+        {"type": "long", "logicalType": "timestamp-nanos"},
+        [1_577_934_240_000_000_000] * 2,
+        pa.timestamp("ns", "UTC"),
+        [MOMENT] * 2,
+    ),
     ({"type": "array", "items": "int"}, [[1, 2], []], pa.list_(pa.int32()), None),
     (
         {"type": "record", "name": "in", "fields": [{"name": "x", "type": "int"}]},

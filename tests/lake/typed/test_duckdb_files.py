@@ -62,6 +62,21 @@ def test_tables_and_views_are_read_with_their_types(made, tmp_path):
         DATABASES.read(source, "x")
 
 
+def test_types_that_arrow_lacks_are_read_as_texts(made):
+    """Arrow gives the first as -1, and the second without its time zone."""
+    source = made(
+        'CREATE TABLE t AS SELECT 340282366920938463463374607431768211455::UHUGEINT AS "a b", '
+        "TIMETZ '10:00:00+02' AS t, '1000001'::BIT AS bits, INTERVAL 3 DAY AS i, 7 AS n"
+    )
+    assert columns(source, "t")[1] == {
+        "a b": ["340282366920938463463374607431768211455"],
+        "t": ["10:00:00+02"],
+        "bits": ["1000001"],
+        "i": ["3 days"],
+        "n": [7],
+    }
+
+
 def test_views_may_neither_read_other_files_nor_be_endless(made, tmp_path):
     (tmp_path / "secret.csv").write_text("a\n1\n")
     source = made(

@@ -180,6 +180,55 @@ def test_a_formula_has_the_value_that_the_file_keeps() -> None:
     assert named(sink.getvalue()) == {"a": [1], "b": [2]}
 
 
+def test_formulas_without_a_value_are_told() -> None:
+    """Programs that calculate nothing write none."""
+    data = book(S=[["a", "b"], [1, "=A2+1"], [2, "=A3+1"], [3, "x"]])
+    table, columns = read(data)
+    assert columns == [[1, 2, 3], [None, None, "x"]]
+    assert table.notes == [
+        "formulas of which the file keeps no value were read as empty cells: 2; open and save it "
+        "in a program that calculates"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        ("00000", ["00501", "12345"]),
+        ("000-00-0000", ["000-00-0501", "000-01-2345"]),
+        (r"000\-00", ["005-01", "123-45"]),
+        ('"EMP-"0000;@', ["EMP-0501", "EMP-12345"]),
+        ("[$-409]0000000_)", ["0000501", "0012345"]),
+        ("0.00", [501, 12345]),
+        ("#,##0", [501, 12345]),
+        ('0" kg"', [501, 12345]),
+        ("000 00", ["005 01", "123 45"]),
+        ("[<=999]000;00-0000", ["501", "01-2345"]),
+        ("[<999]000;#,##0", ["501", "12345"]),
+        (r"[<=9999]##\-##;\(#\)\ ##\-##", ["5-01", "(1) 23-45"]),
+        (r"#\ ##0", [501, 12345]),
+        ("[>999]000;0000", [501, 12345]),
+        ("General", [501, 12345]),
+    ],
+)
+def test_codes_are_what_a_person_sees(code, shown) -> None:
+    made = openpyxl.Workbook()
+    sheet = made.active
+    sheet.title = "S"
+    for number, row in enumerate([("code", "n"), (501, 7), (12345, 8)], 3):
+        for column, value in zip("CD", row, strict=True):
+            sheet[f"{column}{number}"] = value
+        sheet[f"C{number}"].number_format = code
+    assert named(saved(made)) == {"code": shown, "n": [7, 8]}
+
+
+def test_what_a_format_of_zeros_does_not_go_for_stays_a_number() -> None:
+    made = openpyxl.load_workbook(io.BytesIO(book(S=[["a"], [-5], [2.5], [7], [None], ["x"]])))
+    for cell in made["S"]["A"]:
+        cell.number_format = "000"
+    assert named(saved(made)) == {"a": ["-5", "2.5", "007", "x"]}
+
+
 def test_merged_cells_are_filled_downwards_and_told() -> None:
     def fill(sheet) -> None:
         for row in (

@@ -365,3 +365,15 @@ def test_a_column_has_the_one_type_of_its_values(values, kind, expected) -> None
 )
 def test_a_value_is_written_as_a_person_sees_it(value, text) -> None:
     assert cell_text(value) == text
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_a_duration_has_the_same_text_in_every_unit(unit) -> None:
+    spans = [datetime.timedelta(hours=30, minutes=5), None, datetime.timedelta(seconds=-61)]
+    texts = ["30:05:00", None, "-0:01:01"]
+    assert value_texts(pa.array(spans, pa.duration(unit))).to_pylist() == texts
+
+
+def test_a_duration_has_the_fraction_of_a_second() -> None:
+    counts = pa.array([1_500_000_000, 7], pa.duration("ns"))
+    assert value_texts(counts).to_pylist() == ["0:00:01.500000", "0:00:00.000000007"]
