@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from pexeso.errors import InputError
 from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
+from pexeso.results.query import order_note
 from pexeso.runtime.compiled import compiled
 
 if TYPE_CHECKING:
@@ -113,12 +114,23 @@ class MatchDetails:
 
         It is so where equal ones alone match, as near ones are others, and with further rules.
         """
-        from pexeso.results.query import exact_kind
-
         advice = self._options.advice
         if self._opened.options.readings or (advice is not None and "kind" in advice.evidence):
             return True
-        return self._options.max_distance == 0 and exact_kind(self._query.column.values) is not None
+        return self._options.max_distance == 0 and self._query.column.exact_kind is not None
+
+    def order_note(self, position: int) -> str | None:
+        """Say how dates are read of which a column does not say what comes first, day or month."""
+        if self._query.normaliser is None or self._query.column.exact_kind != "date":
+            return None
+        notes = []
+        if self._query.day_first is not None:
+            notes.append(order_note("Your dates", day_first=self._query.day_first))
+        texts, keys = (side.cast(pa.string()) for side in self._column(position))
+        if not self._query.normaliser.with_day_first(texts).equals(keys):
+            hit = self._hits[position]
+            notes.append(order_note(f"Dates of {hit.table}:{hit.label}", day_first=False))
+        return " ".join(notes) or None
 
     def _read(self, position: int) -> tuple[pa.LargeStringArray, pa.LargeStringArray]:
         """Return the texts of the query and of a column as they are read."""
@@ -289,11 +301,15 @@ class MatchDetails:
                 view=opened.view,
             )
             from_spark = str(opened.lake).startswith(SPARK_LAKE)
-            return join_frame(table, on, lake_table, searched, from_spark=from_spark)
-        found_rows = rows_of_match(opened, query, match, chosen)
-        if texts is not None:
-            return join_texts(table, texts, found_rows, searched, to=to)
-        return join_table(table, on, found_rows, searched, to=to)
+            joined = join_frame(table, on, lake_table, searched, from_spark=from_spark)
+        else:
+            found_rows = rows_of_match(opened, query, match, chosen)
+            if texts is not None:
+                joined = join_texts(table, texts, found_rows, searched, to=to)
+            else:
+                joined = join_table(table, on, found_rows, searched, to=to)
+        note = self.order_note(match._position)
+        return joined if note is None else joined.noted(note)
 
     def sql(
         self,
