@@ -51,10 +51,10 @@ def test_they_are_read_as_more_of_them_match(tmp_path, seed):
     explained = index.explain(mine, "days.csv", "day")
     assert explained.match.matched == n_matched[best]
     assert explained.query["day_first"] is best
-    [found] = index.search(mine, min_joinability=0.01)
-    assert found.matched == n_matched[best]
+    [nearest] = index.search(mine, min_joinability=0.01)
+    assert nearest.matched == n_matched[best]
     table = pd.DataFrame({"k": mine})
-    for match in (explained.match, found):
+    for match in (explained.match, nearest):
         joined = match.join_with_report(table, "k")
         assert places(joined.table) == ways[best]
         assert joined.report.note == (
