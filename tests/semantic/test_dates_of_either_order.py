@@ -83,12 +83,20 @@ def test_equal_cells_match_whichever_column_says_the_order(tmp_path):
     ]
 
 
-def test_a_column_of_the_lake_that_does_not_say_it_is_named(tmp_path):
-    index = indexed(tmp_path, ["05/01/2024", "06/01/2024"])
-    explained = index.explain(["2024-05-01", "2024-12-31"], "days.csv", "day")
-    note = "Dates of days.csv:day may have the day or the month first, and are read with the month "
-    assert explained.note == f"{note}first."
-    assert explained.to_dict()["note"] == explained.note
+def test_a_column_of_the_lake_is_read_as_more_of_it_matches(tmp_path):
+    index = indexed(tmp_path, ["05/01/2024", "06/01/2024", "01/07/2024"])
+    mine = pd.DataFrame({"k": ["2024-01-05", "2024-01-06", "2024-01-07", "2024-01-31"]})
+    explained = index.explain(mine["k"], "days.csv", "day")
+    assert explained.match.matched == 2
+    assert places(explained.match.join(mine, "k")) == [0, 1, None, None]
+    note = "Dates of days.csv:day may have the day or the month first, and are read with the "
+    assert explained.note == f"{note}day first."
+    document = explained.to_dict()
+    assert document["note"] == explained.note
+    assert document["compared_as"]["05/01/2024"] == document["compared_as"]["2024-01-05"]
+    assert [one.reason for one in explained.unmatched] == ["apart", "apart"]
+    explained = index.explain(["2024-05-01", "2024-01-07"], "days.csv", "day")
+    assert (explained.match.matched, explained.note) == (2, f"{note}month first.")
 
 
 def test_answers_say_how_they_are_read(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -65,10 +66,12 @@ def nearest_values(texts: pa.Array, keys: pa.Array) -> tuple[np.ndarray, np.ndar
     """
     columns = [side.cast(pa.string()) for side in (texts, keys)]
     normaliser, kind = Normaliser(), exact_kind(columns[0])
-    left, right = (pc.fill_null(side, "") for side in normaliser.normalise_columns(columns))
+    left, right = normaliser.normalise_columns(columns)
     if kind == "date":  # of either order of day and month that by which more are equal
-        other = pc.fill_null(normaliser.with_day_first(columns[0]), "")
-        left = max(left, other, key=lambda side: pc.is_in(side, right).true_count)
+        others = map(normaliser.with_day_first, columns)
+        orders = product(*zip((left, right), others, strict=True))
+        left, right = max(orders, key=lambda sides: pc.is_in(*sides).true_count)
+    left, right = pc.fill_null(left, ""), pc.fill_null(right, "")
     max_distance = USUAL_MAX_DISTANCES["lexical"] if kind is None else 0.0
     with tempfile.TemporaryDirectory(prefix="pexeso-transform-") as folder:
         corpus = Path(folder) / "corpus.txt"

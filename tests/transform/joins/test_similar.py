@@ -93,6 +93,7 @@ def test_columns_of_many_different_values_end_at_once():
         (["j.smith@a.org", "b.lee@a.org"], ["j.smyth@a.org", "b.lee@A.org"], [-1, 1]),
         # Most are equal with the day first.
         (["05/01/2024", "06/01/2024"], ["2024-05-01", "2024-01-05", "2024-01-06"], [1, 2]),
+        (["2024-01-05", "2024-01-06"], ["01/05/2024", "06/01/2024", "05/01/2024"], [2, 1]),
     ],
 )
 def test_of_codes_numbers_and_dates_equal_ones_alone(texts, keys, places):
