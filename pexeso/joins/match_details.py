@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from pexeso.errors import InputError
 from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
+from pexeso.results.query import order_note
 from pexeso.runtime.compiled import compiled
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ class MatchDetails:
     _options: SearchOptions
     _stats: SearchStats
     _tables: dict[int, PairTable] = field(default_factory=dict)
+    # Of columns whose dates may have the day or the month first, those that are read with the day
+    # first.
+    _day_first: set[int] = field(default_factory=set)
 
     @cached_property
     def _counted(self) -> np.ndarray:
@@ -87,15 +91,39 @@ class MatchDetails:
         return pc.count_distinct(table.keys.take(pa.array(table.starts))).as_py()
 
     def read_codes(self, position: int) -> None:
-        """Add the pairs of cells that are equal as they are read, of values without another."""
+        """Add the pairs of cells that are equal as they are read, of values without another.
+
+        Dates that may have the day or the month first are read as more of them match.
+        """
         from pexeso.joins.matched_rows import equal_pairs
 
-        table = self.table(position)
+        table, other = self.table(position), self._with_day_first(position)
+        if other is not None and other.is_matched.sum() > table.is_matched.sum():
+            table = other
+            self._day_first.add(position)
         free = np.flatnonzero(~table.is_matched)
         ours, theirs = self._read(position)
         one, other = equal_pairs(ours.take(pa.array(free)), theirs)
         texts = (part.take(pa.array(other)) for part in self._column(position))
         self._tables[position] = table.with_equal(free[one], *texts)
+
+    def _with_day_first(self, position: int) -> PairTable | None:
+        """Return the pairs of a column of dates with the day first; None where it says what is."""
+        from pexeso.joins.matched_rows import equal_pairs
+
+        forms = self._day_first_forms(position)
+        if forms is None:
+            return None
+        text, other = equal_pairs(self._query.values.take(pa.array(self._query.texts[1])), forms)
+        texts = (part.take(pa.array(other)) for part in self._column(position))
+        return self.table(position).take(np.zeros(0, np.int64)).with_equal(text, *texts)
+
+    def _day_first_forms(self, position: int) -> pa.StringArray | None:
+        if self._query.normaliser is None or self._query.column.exact_kind != "date":
+            return None
+        texts, keys = (side.cast(pa.string()) for side in self._column(position))
+        forms = self._query.normaliser.with_day_first(texts)
+        return None if forms.equals(keys) else forms
 
     def would_match(self, position: int) -> tuple[WouldMatch, ...]:
         """Return the readings that are off by which more codes of a column would be equal."""
@@ -113,12 +141,20 @@ class MatchDetails:
 
         It is so where equal ones alone match, as near ones are others, and with further rules.
         """
-        from pexeso.results.query import exact_kind
-
         advice = self._options.advice
         if self._opened.options.readings or (advice is not None and "kind" in advice.evidence):
             return True
-        return self._options.max_distance == 0 and exact_kind(self._query.column.values) is not None
+        return self._options.max_distance == 0 and self._query.column.exact_kind is not None
+
+    def order_note(self, position: int) -> str | None:
+        """Say how dates are read of which a column does not say what comes first, day or month."""
+        notes = []
+        if self._query.day_first is not None:
+            notes.append(order_note("Your dates", day_first=self._query.day_first))
+        if self._day_first_forms(position) is not None:
+            hit, day_first = self._hits[position], position in self._day_first
+            notes.append(order_note(f"Dates of {hit.table}:{hit.label}", day_first=day_first))
+        return " ".join(notes) or None
 
     def _read(self, position: int) -> tuple[pa.LargeStringArray, pa.LargeStringArray]:
         """Return the texts of the query and of a column as they are read."""
@@ -197,7 +233,10 @@ class MatchDetails:
         rows, text = pa.array(chosen), table.text[chosen]
         ours = self._query.values.take(pa.array(self._query.texts[1][text]))
         texts = (table.texts.take(pa.array(text)), table.values.take(rows))
-        sides = zip(texts, (ours, table.keys.take(rows)), strict=True)
+        theirs = table.keys.take(rows)
+        if position in self._day_first and self._query.normaliser is not None:
+            theirs = self._query.normaliser.with_day_first(texts[1].cast(pa.string()))
+        sides = zip(texts, (ours, theirs), strict=True)
         return compared_forms(
             pair
             for some, keys in sides
@@ -289,11 +328,15 @@ class MatchDetails:
                 view=opened.view,
             )
             from_spark = str(opened.lake).startswith(SPARK_LAKE)
-            return join_frame(table, on, lake_table, searched, from_spark=from_spark)
-        found_rows = rows_of_match(opened, query, match, chosen)
-        if texts is not None:
-            return join_texts(table, texts, found_rows, searched, to=to)
-        return join_table(table, on, found_rows, searched, to=to)
+            joined = join_frame(table, on, lake_table, searched, from_spark=from_spark)
+        else:
+            found_rows = rows_of_match(opened, query, match, chosen)
+            if texts is not None:
+                joined = join_texts(table, texts, found_rows, searched, to=to)
+            else:
+                joined = join_table(table, on, found_rows, searched, to=to)
+        note = self.order_note(match._position)
+        return joined if note is None else joined.noted(note)
 
     def sql(
         self,

@@ -30,6 +30,7 @@ from pexeso.lake.normalise.characters import (
 )
 from pexeso.lake.normalise.dates import (
     DATE_AND_TIME,
+    DAY_FIRST,
     MONTHS,
     canonical_dates,
     hours_of_day,
@@ -439,7 +440,7 @@ def _with_dates_of_columns(
     rows, groups = rows[kept], groups[kept]
     some = texts.take(pa.array(rows))
     if day_first is not None:  # one more value says it in columns that do not
-        example = "13/1/2020" if day_first else "1/13/2020"
+        example = DAY_FIRST if day_first else "1/13/2020"
         some = pa.concat_arrays([some, pa.array([example] * is_open.sum(), some.type)])
         groups = np.append(groups, np.flatnonzero(is_open))
     return _replaced(texts, rows, _iso(some, groups)[: len(rows)]) if len(rows) else texts

@@ -534,6 +534,11 @@ class Explanation(Tabular):
     fields = ("query", "value", "distance", "kind", "reason")  # of no dataclass field
 
     @cached_property
+    def note(self) -> str | None:
+        """How dates are read of which a column does not say whether the day comes first."""
+        return self.match._details.order_note(self.match._position)
+
+    @cached_property
     def unmatched(self) -> tuple[Unmatched, ...]:
         """The texts without a match, in the query's order, each once.
 
@@ -584,4 +589,5 @@ class Explanation(Tabular):
             "unmatched": [unmatched.to_dict() for unmatched in self.unmatched],
             **({"hints": Hints(readings=self.readings).to_dict()} if self.readings else {}),
             **({"rejected": True} if self.is_rejected else {}),
+            **({} if self.note is None else {"note": self.note}),
         }

@@ -58,6 +58,24 @@ class QueryColumn:
         is_empty = pc.is_null(self.values).to_numpy(zero_copy_only=False)
         return int((is_empty if self.counts is None else self.counts[is_empty]).sum())
 
+    @cached_property
+    def exact_kind(self) -> str | None:
+        """The kind of the column if its near values are others; None for all other columns."""
+        # Of these kinds more than half of the values have digits or marks of addresses; to look for
+        # them alone takes a tenth of the time. Unicode's digits take longer to prepare than a short
+        # column to search.
+        pattern = MAY_BE_CODE
+        if pc.all(pc.string_is_ascii(self.values)).as_py():
+            pattern = pattern.replace(r"\pN", "0-9")
+        n_maybe = pc.match_substring_regex(self.values, f"(?i){pattern}").true_count
+        if not n_maybe:
+            return None
+        n_values = pc.not_equal(pc.utf8_trim_whitespace(self.values), "").true_count
+        if 2 * n_maybe <= n_values:
+            return None
+        kind = profile_column(self.values).value_kind
+        return kind if kind in EXACT_KINDS else None
+
     def describe(self) -> dict[str, Any]:
         return {"file": self.file, "column": self.column, "rows": self.n_rows}
 
@@ -131,20 +149,13 @@ def exact_kind(values: pa.StringArray) -> str | None:
     >>> exact_kind(pa.array(["AB0017X", "AB0071X"]))
     'code'
     """
-    # Of these kinds more than half of the values have digits or marks of addresses; to look for
-    # them alone takes a tenth of the time. Unicode's digits take longer to prepare than a short
-    # column to search.
-    pattern = MAY_BE_CODE
-    if pc.all(pc.string_is_ascii(values)).as_py():
-        pattern = pattern.replace(r"\pN", "0-9")
-    n_maybe = pc.match_substring_regex(values, f"(?i){pattern}").true_count
-    if not n_maybe:
-        return None
-    n_values = pc.not_equal(pc.utf8_trim_whitespace(values), "").true_count
-    if 2 * n_maybe <= n_values:
-        return None
-    kind = profile_column(values).value_kind
-    return kind if kind in EXACT_KINDS else None
+    return QueryColumn(values).exact_kind
+
+
+def order_note(dates: str, *, day_first: bool) -> str:
+    """Say how dates are read of which their column does not say whether the day comes first."""
+    first = "day" if day_first else "month"
+    return f"{dates} may have the day or the month first, and are read with the {first} first."
 
 
 def require_columns(queries: Any) -> Any:

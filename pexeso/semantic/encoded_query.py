@@ -45,6 +45,8 @@ class EncodedQuery:
         (`pexeso.semantic.similarity`): they do not depend on what a search asks for.
     judged : QueryJudgements or None
         What people said about the column (`pexeso.semantic.judged`).
+    day_first : bool or None
+        Whether its dates are read with the day first, where they do not say what comes first.
     """
 
     column: QueryColumn
@@ -56,6 +58,7 @@ class EncodedQuery:
     n_unstored: int = 0
     similarities: dict[int, float] = field(default_factory=dict, repr=False, compare=False)
     judged: QueryJudgements | None = field(default=None, repr=False, compare=False)
+    day_first: bool | None = None
 
     def counted(self, joinability_of: str) -> np.ndarray:
         """Return what each value counts for: 1, or its rows; int64 (n,)."""
@@ -114,10 +117,17 @@ class EncodedQuery:
             "distinct": len(self.values),
             "empty": described["rows"] - int(self.weights.sum()),
             "unknown": int(self.weights[~self.known].sum()),  # to the model
+            **({} if self.day_first is None else {"day_first": self.day_first}),
         }
 
 
-def prepare(column: QueryColumn, normaliser: Normaliser, embedder: Embedder) -> EncodedQuery:
+def prepare(
+    column: QueryColumn,
+    normaliser: Normaliser,
+    embedder: Embedder,
+    *,
+    day_first: bool | None = None,
+) -> EncodedQuery:
     """Normalise and embed a query column just as the lake was.
 
     Distinct texts are all that is worked on: memory is about ten times their bytes, and 16 bytes a
@@ -125,14 +135,20 @@ def prepare(column: QueryColumn, normaliser: Normaliser, embedder: Embedder) -> 
     """
     texts = column.values.cast(pa.string()).dictionary_encode()
     release_unused(column.values.nbytes)
-    of_one_column = np.zeros(len(texts.dictionary), np.int64)
-    encoded = normaliser.normalise_distinct(texts.dictionary, of_one_column).dictionary_encode()
+    if day_first:
+        forms = normaliser.with_day_first(texts.dictionary)
+    else:
+        of_one_column = np.zeros(len(texts.dictionary), np.int64)
+        forms = normaliser.normalise_distinct(texts.dictionary, of_one_column)
+    encoded = forms.dictionary_encode()
     release_unused(column.values.nbytes)
     values = encoded.dictionary.cast(pa.string())
     value_of_row = encoded.indices.take(texts.indices).cast(pa.int64())
     weights = _rows_at(column, value_of_row, len(values))
     vectors = encode_values(embedder, values)
-    return EncodedQuery(column, values, value_of_row, vectors, weights, normaliser)
+    return EncodedQuery(
+        column, values, value_of_row, vectors, weights, normaliser, day_first=day_first
+    )
 
 
 def _rows_at(column: QueryColumn, positions: pa.Array, n: int) -> np.ndarray:

@@ -186,7 +186,8 @@ def _nearest(
         return position, distance, scan.space.pair_distances(vectors, stored)
 
     position, distance, defined = scan.compare(hit.partition, len(vectors) * len(rows), nearest)
-    reasons = np.where((defined >= 1.0) & (distance < 1.0), APART, TOO_FAR)
+    # A value at distance 0 would match, were its column not read otherwise.
+    reasons = np.where((defined >= 1.0) & (distance < 1.0) | (distance == 0), APART, TOO_FAR)
     texts, keys = posting_arrays(scan, hit.partition, position + start)
     words: list[str | None] = [None] * len(vectors)
     apart = np.flatnonzero(reasons == APART)[:MAX_REASONS]

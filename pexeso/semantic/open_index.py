@@ -201,7 +201,16 @@ class OpenIndex:
         """The `max_distance` of a search that is given none: by the sort of the model."""
         return USUAL_MAX_DISTANCES.get(self.embedder.kind, DEFAULT_MAX_DISTANCE)
 
-    def encode(self, values: Any) -> EncodedQuery:
+    def orders(self, query: EncodedQuery) -> list[EncodedQuery]:
+        """Return a query of dates, and the same with the day first if it does not say what is."""
+        if query.normaliser is None:  # of a column of the lake, as it was indexed
+            return [query]
+        other = self.encode(query.column, day_first=True)
+        if other.values.equals(query.values):
+            return [query]
+        return [replace(query, day_first=False), other]
+
+    def encode(self, values: Any, *, day_first: bool | None = None) -> EncodedQuery:
         """Normalise and embed a query column just as the lake was, and look up its judgements.
 
         A column that is encoded stays so, with the judgements of now.
@@ -211,7 +220,7 @@ class OpenIndex:
         query = values
         if not isinstance(values, EncodedQuery):
             column = values if isinstance(values, QueryColumn) else query_from_values(values)
-            query = prepare(column, self.normaliser, self.embedder)
+            query = prepare(column, self.normaliser, self.embedder, day_first=day_first)
         judgements = self.judgements
         if not judgements.rows and query.judged is None:
             return query

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from pexeso.results.column_matches import (
     join_rank,
 )
 from pexeso.results.matches import Explanation, Match, SearchResult
-from pexeso.results.query import QueryColumn, exact_kind, query_from_values
+from pexeso.results.query import QueryColumn, query_from_values
 from pexeso.semantic.executor import search_store
 from pexeso.semantic.partition_loader import PartitionLoader, posting_arrays, sets_of_hits
 from pexeso.semantic.thresholds.advice import ADVICE_OPTIONS, kind_advice
@@ -223,11 +224,14 @@ class SemanticSearch:
             for query in queries
         ]
         encoded: list[EncodedQuery] = []
-        seconds = []
+        seconds, starts = [], []
         for column in columns:
             started = time.perf_counter()
-            encoded.append(opened.encode(column))
-            seconds.append(time.perf_counter() - started)
+            starts.append(len(encoded))
+            query = opened.encode(column)
+            is_of_dates = query.column.exact_kind == "date"
+            encoded += opened.orders(query) if is_of_dates else [query]
+            seconds += [time.perf_counter() - started] * (len(encoded) - starts[-1])
         options = [self.options_for(query, common, exclude_self, given) for query in encoded]
         loader, ranked = opened.loader, []
         search = partial(self.executor, loader)
@@ -240,6 +244,13 @@ class SemanticSearch:
                 ranked.append(self._ranked(query, chosen, lines, rerank))
         except IndexError as error:
             raise damage_of("the index") from error
+        if len(encoded) > len(columns):
+            # Dates that may have the day or the month first are read as more of them match.
+            n_matched = [max([0, *(line[0].matched for line in one.lines)]) for one in ranked]
+            ends = pairwise([*starts, len(encoded)])
+            best = [max(range(*some), key=n_matched.__getitem__) for some in ends]
+            encoded, options = [encoded[at] for at in best], [options[at] for at in best]
+            ranked = [ranked[at] for at in best]
         tables = {line[0].table for ranking in ranked for line in ranking.lines}
         columns_of_tables = TableColumns(opened, tables)
         return [
@@ -255,14 +266,21 @@ class SemanticSearch:
         # What no search options are is refused before anything is looked for.
         search_options({name: given[name] for name in given.keys() - ADVICE_OPTIONS})
         hit = locate_column(self.opened.store, table, column)
-        query = self.opened.encode(values)
+        queries = [self.opened.encode(values)]
+        if queries[0].column.exact_kind == "date":
+            queries = self.opened.orders(queries[0])
         asks_advice = not given.keys().isdisjoint(ADVICE_OPTIONS)
-        advised = self.advisor.pair_options(given, query, hit) if asks_advice else given
-        options = _by_kind(self.search_options(advised), query, given)
+        advised = self.advisor.pair_options(given, queries[0], hit) if asks_advice else given
+        options = _by_kind(self.search_options(advised), queries[0], given)
         options = replace(options, min_joinability=None, k=None)
-        details = self.details(self.opened, query, [hit], options, SearchStats())
-        if details.are_codes:
-            details.read_codes(0)
+        orders = [
+            self.details(self.opened, query, [hit], options, SearchStats()) for query in queries
+        ]
+        for details in orders:
+            if details.are_codes:
+                details.read_codes(0)
+        number = max(range(len(orders)), key=lambda at: orders[at].matched(0))
+        query, details = queries[number], orders[number]
         hit = replace(hit, matched=details.matched(0))
         match = self.matches_of(query, options, [hit], details)[0]
         readings = details.would_match(0)
@@ -461,7 +479,7 @@ def _by_kind(
     """Match equal values alone where near ones are others, unless a distance is asked for."""
     if user_options.get("max_distance") is not None:
         return options
-    kind = exact_kind(query.column.values)
+    kind = query.column.exact_kind
     if kind is None:
         return options
     return replace(options, max_distance=0.0, advice=kind_advice(kind))

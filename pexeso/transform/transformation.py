@@ -92,6 +92,9 @@ _LATER_SHARE_OF_REST = 0.05
 _VARIANT_SHARE = 0.003
 _MIN_KEYS_OF_VARIANT = 2
 
+# Luck that is allowed to a program after the first, by the rows that are joined already.
+_LUCK_OF_LATER = 0.01
+
 # Largest distance of texts that are nearly equal; the source has none, so that what is left of two
 # small tables is joined whatever it is.
 _NEAR = 0.3
@@ -371,12 +374,22 @@ class _Join:
         floor = max(_MIN_KEYS_OF_VARIANT, int(np.ceil(_VARIANT_SHARE * fewer)))
         options = replace(finding, min_keys=floor, min_share=0.0)
         variant = find_variant(self.programs, rest, free, options)
-        if variant is not None:
+        if variant is not None and not self._may_be_chance(variant, rest.n_rows):
             return variant
         floor = max(finding.min_keys, int(np.ceil(_LATER_SHARE * fewer)))
         min_share = min(finding.min_share, _LATER_SHARE_OF_REST)
         options = replace(finding, min_keys=floor, min_share=min_share)
-        return find_program(rest, [free], options, thorough=False)
+        latest = find_program(rest, [free], options, thorough=False)
+        return None if latest is None or self._may_be_chance(latest, rest.n_rows) else latest
+
+    def _may_be_chance(self, fit: ProgramFit, n_free: int) -> bool:
+        """Return whether a program writes keys of others as often for rows that have their own."""
+        rows = np.flatnonzero(self.partners >= 0)
+        cells = [column.cells.take(pa.array(rows)) for column in self.reading.columns]
+        numbers = places(apply_program(fit.program, cells), self.keys.values)
+        n_wrong = int(((numbers >= 0) & (numbers != self.partners[rows])).sum())
+        expected = n_wrong * n_free / max(1, len(rows))
+        return bound_on_luck(fit.n_keys, expected) > _LUCK_OF_LATER
 
     def _is_one_to_one(self) -> bool:
         """Return whether nearly all joined keys have one text, of the columns that are read."""
@@ -394,7 +407,8 @@ class _Join:
         """Join rows without a partner to keys that are nearly what a program writes for them.
 
         First among all texts and all keys, as published: none may have a second partner as near.
-        Then among those that are left, where no digit differs and neither is much shorter.
+        But numbers that differ tell two texts apart. Then among those that are left, where no digit
+        differs and neither is much shorter.
         """
         rows = np.arange(self.reading.n_rows)
         written = pc.coalesce(*(self._written(at, rows) for at in range(len(self.programs))))
@@ -421,16 +435,16 @@ class _Join:
             configurations=_QUICK_CONFIGURATIONS if many else ALL_CONFIGURATIONS,
         )
         own, others = texts.take(pa.array(joined.derived)), among.values.take(pa.array(joined.keys))
-        distances = joined.distances
+        digits = _digits(own), _digits(others)
+        same = pc.equal(*digits)
         if alike:
             lengths = pc.utf8_length(own), pc.utf8_length(others)
             min_lengths = pc.multiply(pc.max_element_wise(*lengths), _LEAST_OF_LONGER)
-            same = pc.and_(
-                pc.equal(_digits(own), _digits(others)),
-                pc.greater_equal(pc.min_element_wise(*lengths), min_lengths),
-            )
-            own, others = own.filter(same), others.filter(same)
-            distances = distances[same.to_numpy(zero_copy_only=False)]
+            same = pc.and_(same, pc.greater_equal(pc.min_element_wise(*lengths), min_lengths))
+        else:
+            same = pc.or_(same, pc.or_(*(pc.equal(side, "") for side in digits)))
+        own, others = own.filter(same), others.filter(same)
+        distances = joined.distances[same.to_numpy(zero_copy_only=False)]
         if not len(own):
             return
         free = np.flatnonzero(self.partners < 0)

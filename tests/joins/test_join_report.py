@@ -3,13 +3,17 @@
 import json
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 from test_joined_tables import LINKS, THEIRS, joined, mapping_of
 
+import pexeso
 from pexeso.joins.matched_rows import find_rows
 from pexeso.joins.options import JoinOptions
 from pexeso.joins.report import CONFLICTS
 from pexeso.joins.tables import join_table
 from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.options import ColumnRules
 
 
 def rows_of(report, kind):
@@ -140,3 +144,22 @@ def test_the_plain_form_is_json_with_a_few_examples():
 def test_a_plain_join_says_nothing():
     report = joined(links={("a", "a"): 0.0}).report
     assert (report.counts, report.lines()) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("mine", "lake", "example"),
+    [
+        (["(100)", "250", "7"], ["100", "250", "7"], "'(100)' with '100'"),
+        (["€5", "€7", "€9"], ["5", "$7", "9"], "'€7' with '$7'"),
+        (["5%", "+7", "€9", "(8)"], ["5", "7", "9", "(8)"], None),
+    ],
+)
+def test_numbers_of_other_signs_are_named(tmp_path, mine, lake, example):
+    pq.write_table(pa.table({"n": lake}), tmp_path / "t.parquet")
+    rules = ColumnRules(kinds=("number",), min_rows=1, min_distinct=1)
+    index = pexeso.build_index(tmp_path / "t.parquet", tmp_path / "ix", rules=rules)
+    match = index.explain(mine, "t.parquet", "n").match
+    assert match.matched == len(mine)
+    said = f"Numbers of other signs or currencies are joined, such as {example}."
+    report = match.join_with_report(pa.table({"k": mine}), "k").report
+    assert report.note == (None if example is None else said)

@@ -462,6 +462,8 @@ def explain(request: ExplainRequest, html: str | None, overwrite: bool, form: st
         _report_readings(explanation)
         if explanation.is_rejected:
             talk(REJECTED)
+        if explanation.note is not None:
+            talk(plain(explanation.note, MAX_NAME))
         if html is not None:
             from pexeso.results.pages.page import explanation_page
 

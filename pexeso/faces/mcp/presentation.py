@@ -309,7 +309,7 @@ def program(call: Call, transform_join: Any, lake_column: str) -> dict[str, Any]
         "direction": transform_join.rule.direction,
         "coverage": transform_join.coverage,
         "cardinality": transform_join.cardinality,
-        "collapse": transform_join.collapse,
+        "collapse": transform_join.collapse or transform_join.shared_keys,
         "tried": None if transform_join.tried is None else visible(transform_join.tried, 600),
         "note": (
             "Join by it with preview_join, by_program=true."

@@ -34,6 +34,9 @@ MAX_WORDS = 9
 # Two-digit years from here on are 19xx, smaller ones 20xx: the rule of the common spreadsheets.
 FIRST_YEAR_OF_1900 = 30
 
+# A date by which the day comes first in a column of which no other says what does.
+DAY_FIRST = "13/1/2020"
+
 _MIN_LETTERS = 5
 _NUMBERS = [
     *map(str, range(1, 32)),

@@ -37,7 +37,12 @@ from pexeso.lake.normalise.characters import (
     separate_words,
     single_spaces,
 )
-from pexeso.lake.normalise.dates import canonical_dates, month_data, months_of_years
+from pexeso.lake.normalise.dates import (
+    DAY_FIRST,
+    canonical_dates,
+    month_data,
+    months_of_years,
+)
 from pexeso.lake.normalise.rules import DEFAULT_RULES, DISTINCTIONS, READINGS, in_order
 from pexeso.lake.normalise.territories import Territories, default_forms, foreign, territories
 from pexeso.lake.normalise.territories import packaged as territory_names
@@ -236,6 +241,12 @@ class Normaliser:
         """Do as `normalise` with distinct values of several columns: `columns` has that of each."""
         values = present(values, columns)
         return self.with_territories(self.settled(values, columns), columns)
+
+    def with_day_first(self, values: pa.StringArray) -> pa.StringArray:
+        """Normalise distinct values of a column, with the day first where it does not say so."""
+        known = pa.concat_arrays([values, pa.array([DAY_FIRST], values.type)])
+        columns = np.zeros(len(known), np.int64)
+        return self.normalise_distinct(known, columns).slice(0, len(values))
 
     def resolved(self, values: pa.StringArray) -> pa.StringArray:
         """Return the values of one column with what they stand for in the place of aliases.

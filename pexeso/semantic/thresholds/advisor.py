@@ -32,7 +32,7 @@ from pexeso.engine.lists import damage_made_plain
 from pexeso.engine.vector_space import Vectors, count_needed
 from pexeso.errors import InputError
 from pexeso.options import ALL, VALUES, SearchOptions
-from pexeso.results.query import Hit, QueryColumn, exact_kind
+from pexeso.results.query import Hit, QueryColumn
 from pexeso.runtime.compiled import compiled
 from pexeso.semantic.encoded_query import EncodedQuery
 from pexeso.semantic.executor import search_store
@@ -308,7 +308,7 @@ class Advisor:
     def pair(self, query: EncodedQuery, hit: Hit, min_precision: float | None = None) -> Advice:
         if min_precision is not None:
             require_min_precision(min_precision)
-        if (kind := exact_kind(query.column.values)) is not None:
+        if (kind := query.column.exact_kind) is not None:
             return kind_advice(kind)
         others = column_vectors(self._scan, hit)
         order = value_order(query.values)
@@ -372,7 +372,7 @@ def advise(
     advice = advisor.columns(min_precision, min_joinability)
     if query is None:
         return advice
-    if (kind := exact_kind(query.values)) is not None:
+    if (kind := query.exact_kind) is not None:
         return replace(kind_advice(kind), min_joinability=advice.min_joinability)
     if advice.min_joinability is None:
         return advice

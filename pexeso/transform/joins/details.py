@@ -160,6 +160,7 @@ def page_report(joined: TransformJoin) -> dict[str, Any]:
         "coverage": joined.coverage,
         "cardinality": joined.cardinality,
         "collapse": joined.collapse,
+        "shared_keys": joined.shared_keys,
         "tried": joined.tried,
         "programs": _programs(joined),
         "fuzzy": _rows(joined, "fuzzy"),

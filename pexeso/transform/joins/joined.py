@@ -464,6 +464,7 @@ class TransformJoin(Shown):
             "held_out": self.held_out,
             "cardinality": self.cardinality,
             "collapse": self.collapse,
+            "shared_keys": self.shared_keys,
             "rows": self.n_rows,
             "tried": self.tried,
             "refused": self.refused,

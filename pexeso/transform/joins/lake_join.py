@@ -21,6 +21,7 @@ from pexeso.joins.report import may_grow
 from pexeso.joins.tables import Joined, join_texts
 from pexeso.lake.columns import spec_of
 from pexeso.lake.frames.columns import column_texts, texts_of_cells
+from pexeso.runtime.formatting import many
 from pexeso.transform.joins.details import repeated_key, require_distinct
 from pexeso.transform.joins.sides import Side, chunked
 from pexeso.transform.transformation import KINDS
@@ -57,7 +58,14 @@ def join_sides(
     )
     table = pa.table(list(joined.source.cells), names=list(joined.source.names))
     texts = pa.array(source_keys, mask=source_keys < 0).cast(pa.string())
-    return join_texts(table, texts, key_rows, texts, noun="key")
+    made = join_texts(table, texts, key_rows, texts, noun="key")
+    n_near = int((joined.rule.distances > 0).sum())
+    if not n_near:
+        return made
+    is_or_are = "is" if n_near == 1 else "are"
+    return made.noted(
+        f"{many(n_near, 'row')} {is_or_are} joined as nearly equal, with a distance over 0."
+    )
 
 
 def keys_joined(joined: TransformJoin, name: str) -> JoinedKeys:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from pexeso.engine.sparse.vectors import pair_costs, pair_distances
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.normalise.rules import DISTINCTIONS
 from pexeso.options import USUAL_MAX_DISTANCES
+from pexeso.results.query import exact_kind
 from pexeso.runtime.system import available_processors
 from pexeso.transform.texts import TextTable
 from pexeso.transform.transformation import KINDS, Transformation
@@ -58,9 +60,19 @@ def with_similar(
 
 
 def nearest_values(texts: pa.Array, keys: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return the most similar key of each text, by the default model at its usual distance."""
+    """Return the most similar key of each text, by the default model at its usual distance.
+
+    Of dates, numbers and codes, of which near ones are others, it is one that is equal.
+    """
     columns = [side.cast(pa.string()) for side in (texts, keys)]
-    left, right = (pc.fill_null(side, "") for side in Normaliser().normalise_columns(columns))
+    normaliser, kind = Normaliser(), exact_kind(columns[0])
+    left, right = normaliser.normalise_columns(columns)
+    if kind == "date":  # of either order of day and month that by which more are equal
+        others = map(normaliser.with_day_first, columns)
+        orders = product(*zip((left, right), others, strict=True))
+        left, right = max(orders, key=lambda sides: pc.is_in(*sides).true_count)
+    left, right = pc.fill_null(left, ""), pc.fill_null(right, "")
+    max_distance = USUAL_MAX_DISTANCES["lexical"] if kind is None else 0.0
     with tempfile.TemporaryDirectory(prefix="pexeso-transform-") as folder:
         corpus = Path(folder) / "corpus.txt"
         held = pa.table({"group": np.zeros(len(right), np.int64), "value": right})
@@ -74,7 +86,7 @@ def nearest_values(texts: pa.Array, keys: pa.Array) -> tuple[np.ndarray, np.ndar
     n_threads = available_processors()
     for start in range(0, len(queries), _ROWS):
         some = queries[slice(start, start + _ROWS)]
-        hits = find_rows(partition, some, USUAL_MAX_DISTANCES["lexical"], n_threads, Work())
+        hits = find_rows(partition, some, max_distance, n_threads, Work())
         row = np.repeat(np.arange(len(some)), np.diff(hits.offsets))
         key = order[hits.members]
         pairs = some.take(row), stored.take(key)

@@ -284,10 +284,14 @@ def _joins_most(fit: ProgramFit, source: TextTable, targets: Sequence[TextColumn
     return not fit.collapses and fit.n_keys >= _ENOUGH * _fewer(fit, source, targets)
 
 
-def _rank(candidate: ProgramFit) -> tuple[bool, int, int, int]:
+def _rank(candidate: ProgramFit) -> tuple[bool, float, int, int]:
+    """Return what is the smaller the better: first that more keys are joined, with a text each."""
     operators = candidate.program.operators
     letters = sum(len(operator.text) for operator in operators if isinstance(operator, Constant))
-    return not candidate.accepted, -candidate.n_keys, letters, len(operators)
+    n_keys: float = candidate.n_keys
+    if candidate.collapses:
+        n_keys = max(2 * n_keys - candidate.n_texts, n_keys / 2)
+    return not candidate.accepted, -n_keys, letters, len(operators)
 
 
 def _programs(

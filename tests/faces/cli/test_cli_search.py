@@ -211,3 +211,17 @@ def test_a_page_that_cannot_be_written_is_refused_before_any_work(fail, options,
 @pytest.mark.parametrize("command", ["search"])
 def test_an_empty_query_is_told_as_one(fail, small_index, command):
     assert "A table is named by its path, such as" in fail(1, command, small_index, "")
+
+
+def test_how_dates_of_either_order_are_read_is_said(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, days in {"a.csv": ["05/01/2024", "06/01/2024"], "b.csv": ["2024-01-05"]}.items():
+        (tmp_path / name).write_text("\n".join(["day", *days, ""]))
+    run("index", "b.csv", "ix", "--column-rule", "min_rows=1", "--column-rule", "min_distinct=1")
+    note = "Your dates may have the day or the month first, and are read with the day first."
+    for command in (
+        "search ix a.csv:day",
+        "explain a.csv:day b.csv:day",
+        "join a.csv:day b.csv:day",
+    ):
+        assert note in run(*command.split()).stderr

@@ -365,6 +365,8 @@ def test_few_values_that_share_a_key_are_named():
     joined = pexeso.learn_transformation({"name": names}, {"mail": sorted(set(mails))})
     assert joined.collapse is None
     assert joined.shared_keys == ("2 source values share a key, such as 'Anna Berg', 'Adam Berg'")
+    assert joined.to_dict()["shared_keys"] == joined.shared_keys
+    assert joined.shared_keys.split(",")[0] in joined.to_html()
     others = pexeso.learn_transformation({"name": names[1:]}, {"mail": sorted(mails[1:])})
     assert others.shared_keys is None
 

@@ -142,6 +142,7 @@ def test_the_report_says_where_the_join_had_to_choose():
     report = join_sides(joined, "emails.csv", JoinOptions(aggregate="first")).report
     assert (report.rows, report.matched_rows, report.joined_rows) == (5, 5, 5)
     assert report.counts == {"repeated": 5, "differing": 5}
+    assert report.note == "1 row is joined as nearly equal, with a distance over 0."
     said = "\n".join(report.lines())
     assert "5 keys of your table are joined with several rows each, such as 'Suhela Cho" in said
     assert "'Big Creek', 'Big Creek!'" in said

@@ -83,3 +83,23 @@ def test_columns_of_many_different_values_end_at_once():
     joined = learn_transformation(many, {"b": ["zz top"]}, columns="a", target_columns="b")
     assert joined.pairs == []
     assert "more than 15,000 distinct ones" in joined.tried
+
+
+@pytest.mark.parametrize(
+    ("texts", "keys", "places"),
+    [
+        (["AB0017X", "AB0071X", "GH-9999"], ["AB0017Y", "AB0071Z", "gh-9999"], [-1, -1, 2]),
+        (["2019", "2020", "2021"], ["2019/20", "2020-21", "2021."], [-1, -1, 2]),
+        (["j.smith@a.org", "b.lee@a.org"], ["j.smyth@a.org", "b.lee@A.org"], [-1, 1]),
+        # Most are equal with the day first.
+        (["05/01/2024", "06/01/2024"], ["2024-05-01", "2024-01-05", "2024-01-06"], [1, 2]),
+        (["2024-01-05", "2024-01-06"], ["01/05/2024", "06/01/2024", "05/01/2024"], [2, 1]),
+    ],
+)
+def test_of_codes_numbers_and_dates_equal_ones_alone(texts, keys, places):
+    assert nearest_values(pa.array(texts), pa.array(keys))[0].tolist() == places
+    tables = {"a": texts}, {"b": keys}
+    joined = learn_transformation(*tables, columns="a", target_columns="b")
+    assert [left for left, *_ in joined.pairs] == [
+        text for text, place in zip(texts, places, strict=True) if place >= 0
+    ]
