@@ -81,7 +81,8 @@ def search_store(
 
     try:
         scan.require_room()
-        scan.watch.move_on()
+        if scan.n_partitions > 1 or scan.space.has_kernels:  # else nothing of it is read ahead
+            scan.watch.move_on()
         passes = passes_of(scan, queries, options)
         left = [
             search_pass

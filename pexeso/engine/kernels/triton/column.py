@@ -181,11 +181,11 @@ class ColumnSearches(threading.local):
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[object, ...], _Recording] = OrderedDict()
-        self._most = MOST_RECORDINGS
+        self._capacity = MOST_RECORDINGS
 
     def make_room(self, n_partitions: int) -> None:
         """Keep the recordings of so many partitions, which are searched one after the other."""
-        self._most = max(self._most, 2 * n_partitions)
+        self._capacity = max(self._capacity, 2 * n_partitions)
 
     def start(
         self,
@@ -240,7 +240,7 @@ class ColumnSearches(threading.local):
             )
             recording = _Recording(weakref.ref(partition), space.beside(), query_places, by_code)
             self._kept[key] = recording
-            while len(self._kept) > self._most:
+            while len(self._kept) > self._capacity:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
         return recording
