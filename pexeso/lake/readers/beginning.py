@@ -36,7 +36,7 @@ _MIN_ROWS = 2
 _FEW_COLUMNS = 3
 _FEW_NAMES = 20
 _MIN_ROWS_TO_RECUR = 5
-_MIN_YEARS = 3
+_MIN_YEARS, _MIN_YEARS_BESIDE = 3, 2
 _SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?[^\S\r\n]*(?:\r\n|\r|\n|$)', re.IGNORECASE)
 _COMMENT = re.compile(r"\s*(#|//|%|;(?=[^;]*$)|--(?!-))")
 _DIGIT, _FOUR_DIGITS = re.compile("[0-9]"), re.compile("[0-9]{4}")
@@ -317,12 +317,15 @@ def _are_numbers_as_names(rows: list[Row], kinds: Sequence[str | None]) -> bool:
     positions = [
         i for i, kind in enumerate(kinds) if kind is not None and has_value(_cell(rows[0], i))
     ]
-    # A date or code like those below it names no column, and nor do numbers beside it.
-    cells = [_cell(rows[0], i).strip() for i in positions]
-    if not cells or any(kinds[i] != NUMBER for i in positions):
-        return False
+    cells = [_cell(rows[0], i).strip() for i in positions if kinds[i] == NUMBER]
     # Years name columns as often as they are values, whatever is below them.
-    if all(map(is_year, cells)) or _are_years_in_order(cells):
+    are_years = all(map(is_year, cells))
+    if len(cells) >= _MIN_YEARS_BESIDE and (are_years or _are_years_in_order(cells)):
+        return True
+    # A date or code like those below it names no column, and nor do other numbers beside it.
+    if not cells or len(cells) < len(positions):
+        return False
+    if are_years:
         return True
     if not all(cell.isascii() and cell.isdigit() for cell in cells):
         return False
