@@ -383,12 +383,20 @@ class _Join:
         return None if latest is None or self._may_be_chance(latest, rest.n_rows) else latest
 
     def _may_be_chance(self, fit: ProgramFit, n_free: int) -> bool:
-        """Return whether a program writes keys of others as often for rows that have their own."""
+        """Return whether a program writes keys of others as often for rows that have their own.
+
+        Keys that no row has may be other names of their own keys, unless it writes some that one
+        has, or one for several rows where the programs before write each for one.
+        """
+        if fit.collapses and self._is_one_to_one():
+            return True
         rows = np.flatnonzero(self.partners >= 0)
         cells = [column.cells.take(pa.array(rows)) for column in self.reading.columns]
         numbers = places(apply_program(fit.program, cells), self.keys.values)
-        n_wrong = int(((numbers >= 0) & (numbers != self.partners[rows])).sum())
-        expected = n_wrong * n_free / max(1, len(rows))
+        wrong = numbers[(numbers >= 0) & (numbers != self.partners[rows])]
+        if not np.isin(wrong, self.partners[rows]).any():
+            return False
+        expected = len(wrong) * n_free / len(rows)
         return bound_on_luck(fit.n_keys, expected) > _LUCK_OF_LATER
 
     def _is_one_to_one(self) -> bool:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 
 from pexeso.errors import InputError
+from pexeso.transform.programs.conversions import quoted
 from pexeso.transform.programs.program import Constant, Extract, Program, Split
-from pexeso.transform.programs.renderings import in_words, quoted, steps_of_row
+from pexeso.transform.programs.renderings import in_words, steps_of_row
 from tests.transform.random_programs import programs, rows, texts
 
 

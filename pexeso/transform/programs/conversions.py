@@ -199,13 +199,30 @@ def _unaccented() -> Conversion:
     )
 
 
+def quoted(text: str) -> str:
+    r"""Return a text in double quotes, with an escape for each character that cannot be seen.
+
+    >>> print(quoted('say "no\u202f"'))
+    "say \"no\u202f\""
+    """
+    return '"' + "".join(map(_shown, text)) + '"'
+
+
+def _shown(character: str) -> str:
+    if character in '"\\':
+        return "\\" + character
+    if character.isprintable():
+        return character
+    return character.encode("unicode_escape").decode()
+
+
 def _group(sign: str) -> Conversion:
     literal = "'" + sign.replace("'", "''") + "'"
     # Spark ends a text at a doubled quote.
     spark_literal = '"' + sign + '"'
     return Conversion(
         lambda text: group(text, sign),
-        f'{{}} with "{sign}" between thousands',
+        f"{{}} with {quoted(sign)} between thousands",
         f"group({{}}, {sign!r})",
         "CASE WHEN regexp_full_match({}, '[0-9]+') THEN regexp_replace(reverse(regexp_replace("
         rf"reverse({{}}), '([0-9]{{{{3}}}})', '\1' || {literal}, 'g')), '^[^0-9]', '') END",

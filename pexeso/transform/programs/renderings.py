@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 from pexeso.errors import InputError
-from pexeso.transform.programs.conversions import conversion, lower
+from pexeso.transform.programs.conversions import conversion, lower, quoted
 from pexeso.transform.programs.program import (
     Casing,
     Constant,
@@ -49,23 +49,6 @@ def steps_of_row(
 ) -> list[tuple[str, str | None]]:
     named = program.named_columns(names)
     return [(_words(step, named), step.of(row)) for step in program.operators]
-
-
-def quoted(text: str) -> str:
-    r"""Return a text in double quotes, with an escape for each character that cannot be seen.
-
-    >>> print(quoted('say "no\u202f"'))
-    "say \"no\u202f\""
-    """
-    return '"' + "".join(map(_shown, text)) + '"'
-
-
-def _shown(character: str) -> str:
-    if character in '"\\':
-        return "\\" + character
-    if character.isprintable():
-        return character
-    return character.encode("unicode_escape").decode()
 
 
 def _words(operator: Operator, named: dict[int, str]) -> str:

@@ -33,4 +33,4 @@ def test_rules_do_not_change_what_tells_rows_apart():
         true_pairs = set(zip(mine[:8], theirs[:8], strict=True))
         assert pairs <= true_pairs or joined.collapse or joined.shared_keys
         n_right += pairs == true_pairs
-    assert n_right >= n_seeds / 2
+    assert n_right >= 10  # of the others a collapse is told
