@@ -445,13 +445,13 @@ class OpenFolder:
     ) -> Table:
         parts: list[_Part] = []
         notes: dict[str, None] = {}
-        n_bytes = 0
+        n_bytes, known = 0, set(self.table.parts[0].values)
         for part in self.table.parts:
             read = self.open_part(part.path).text(max_cell_bytes=max_cell_bytes)
             cells = dict(zip(read.names, read.columns, strict=True))
             if len(cells) < len(read.names):
                 raise TableReadError(f"{self.shown} has two columns of one name: {part.name}.")
-            if parts and cells.keys().isdisjoint(_names(parts)):
+            if parts and cells.keys().isdisjoint(known):
                 raise TableReadError(
                     f"{self.shown} has files without a column in common: {parts[0][0].name} and "
                     f"{part.name}; they lack headers, or belong to several tables."
@@ -464,6 +464,7 @@ class OpenFolder:
                 )
             notes |= dict.fromkeys(read.notes)
             parts.append((part, cells, read.n_rows))
+            known |= cells.keys()
         names = _names(parts)
         check_width(self.shown, len(names))
         of_paths = parts[0][0].values
