@@ -81,7 +81,7 @@ def value_texts(values: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
     if pa.types.is_time(values.type):
         return _in_range(_time_texts(values, _units(values.type), kind))
     if pa.types.is_duration(values.type):
-        return pa.array(_duration_texts(values), kind)
+        return _duration_texts(values, kind)
     if isinstance(values.type, pa.UuidType):
         return _uuid_texts(values, kind)
     texts = values.cast(kind)
@@ -233,7 +233,7 @@ def cell_text(value: object) -> str:
     if isinstance(value, float):
         return float_text(value)
     if isinstance(value, datetime.timedelta):
-        return _duration_text(round(value.total_seconds()) * 10**9)
+        return _duration_text(round(value.total_seconds()))
     if isinstance(value, datetime.datetime):
         return value.isoformat(" ")
     if isinstance(value, datetime.date | datetime.time):
@@ -241,18 +241,23 @@ def cell_text(value: object) -> str:
     return str(value)
 
 
-def _duration_texts(values: pa.Array) -> list[str | None]:
-    unit = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[values.type.unit]
-    counts = values.cast(pa.int64()).to_pylist()
-    return [None if count is None else _duration_text(count * (10**9 // unit)) for count in counts]
+def _duration_text(seconds: int) -> str:
+    minutes, rest = divmod(abs(seconds), 60)
+    return f"{'-' if seconds < 0 else ''}{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
-def _duration_text(nanoseconds: int) -> str:
-    seconds, fraction = divmod(abs(nanoseconds), 10**9)
-    minutes, seconds = divmod(seconds, 60)
-    sign = "-" if nanoseconds < 0 else ""
-    digits = f".{fraction:09}".removesuffix("000") if fraction else ""
-    return f"{sign}{minutes // 60}:{minutes % 60:02}:{seconds:02}{digits}"
+def _duration_texts(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    unit = values.type.unit
+    counts = values.cast(pa.int64())
+    an_hour = 3600 * {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    hours = pc.divide(counts, an_hour)  # towards zero
+    rest = pc.abs(pc.subtract(counts, pc.multiply(hours, an_hour)))
+    clock = pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)
+    times = rest.cast(pa.int32() if unit in ("s", "ms") else pa.int64()).cast(clock)
+    minutes = pc.utf8_slice_codeunits(_time_texts(times, _units(clock), pa.string()), 2)
+    sign = pc.if_else(pc.less(counts, 0), "-", "")
+    whole = pc.abs(hours).cast(pa.string())
+    return pc.binary_join_element_wise(sign, whole, minutes, "").cast(kind)
 
 
 def _numbers(values: Sequence[object]) -> pa.Array:
