@@ -58,6 +58,7 @@ class MatchDetails:
     # Of columns whose dates may have the day or the month first, those that are read with the day
     # first.
     _day_first: set[int] = field(default_factory=set)
+    _forms: dict[int, pa.StringArray | None] = field(default_factory=dict)
 
     @cached_property
     def _counted(self) -> np.ndarray:
@@ -121,9 +122,11 @@ class MatchDetails:
     def _day_first_forms(self, position: int) -> pa.StringArray | None:
         if self._query.normaliser is None or self._query.column.exact_kind != "date":
             return None
-        texts, keys = (side.cast(pa.string()) for side in self._column(position))
-        forms = self._query.normaliser.with_day_first(texts)
-        return None if forms.equals(keys) else forms
+        if position not in self._forms:
+            texts, keys = (side.cast(pa.string()) for side in self._column(position))
+            forms = self._query.normaliser.with_day_first(texts)
+            self._forms[position] = None if forms.equals(keys) else forms
+        return self._forms[position]
 
     def would_match(self, position: int) -> tuple[WouldMatch, ...]:
         """Return the readings that are off by which more codes of a column would be equal."""
@@ -147,7 +150,7 @@ class MatchDetails:
         return self._options.max_distance == 0 and self._query.column.exact_kind is not None
 
     def order_note(self, position: int) -> str | None:
-        """Say how dates are read of which a column does not say what comes first, day or month."""
+        """Return how dates are read of which a column does not say whether the day comes first."""
         notes = []
         if self._query.day_first is not None:
             notes.append(order_note("Your dates", day_first=self._query.day_first))

@@ -310,7 +310,7 @@ _NO_CURRENCY = r"\P{Sc}+"
 
 
 def _unlike_note(found_rows: FoundRows) -> str | None:
-    """Say of numbers that they are joined though their signs or currencies differ: (5) is not 5."""
+    """Return a note where numbers are joined whose signs or currencies differ: (5) is not 5."""
     if exact_kind(found_rows.mapping.shown_texts.cast(pa.string())) != "number":
         return None
     ours = take_wide(found_rows.mapping.shown_texts, pa.array(found_rows.text)).cast(pa.string())

@@ -153,7 +153,7 @@ def exact_kind(values: pa.StringArray) -> str | None:
 
 
 def order_note(dates: str, *, day_first: bool) -> str:
-    """Say how dates are read of which their column does not say whether the day comes first."""
+    """Return how dates are read whose column does not say whether the day comes first."""
     first = "day" if day_first else "month"
     return f"{dates} may have the day or the month first, and are read with the {first} first."
 
