@@ -309,6 +309,27 @@ cdef void tabulate(
         table[2 * ones], table[2 * ones + 1] = <float>(letter - sign), <float>(letter + sign)
 
 
+def hash_texts(
+    const uint8_t[::1] text, const int64_t[::1] offsets, uint64_t multiplier, uint64_t[::1] hashes
+):
+    """Hash texts by polynomials of their bytes, and their sizes; see `embed.words.hash_strings`.
+
+    Parameters
+    ----------
+    hashes : numpy.ndarray of shape (n,), uint64
+        Written.
+    """
+    cdef int64_t number, position
+    cdef uint64_t power, total
+    with nogil:
+        for number in range(hashes.shape[0]):
+            power, total = multiplier, 0
+            for position in range(offsets[number], offsets[number + 1]):
+                total += (text[position] + <uint64_t>1) * power
+                power *= multiplier
+            hashes[number] = total ^ <uint64_t>(offsets[number + 1] - offsets[number])
+
+
 cdef inline uint32_t hash_byte(uint32_t state, uint8_t byte) noexcept nogil:
     """Advance a 32-bit FNV-1a hash by a byte, widened as a signed number."""
     return (state ^ <uint32_t><int32_t><int8_t>byte) * <uint32_t>16777619

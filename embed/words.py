@@ -12,7 +12,10 @@ import pyarrow.compute as pc
 from embed.protocol import Values
 from pexeso.errors import InputError
 from pexeso.runtime.buffers import string_buffers
+from pexeso.runtime.compiled import compiled
 from pexeso.runtime.ranges import mixed, runs_of_lists
+
+loops = compiled("embed.loops")
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ def split_words(values: Values) -> WordIndex:
     return WordIndex(words, offsets, ids)
 
 
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIER = 0x9E3779B97F4A7C15
 
 
 class Vocabulary:
@@ -141,15 +144,6 @@ RUN_BYTES = 1 << 20
 
 def hash_strings(strings: pa.LargeStringArray) -> np.ndarray:
     """Hash strings to 64 bits, uint64: a polynomial of their bytes, mixed."""
-    text, offsets = string_buffers(strings)
-    lengths = np.diff(offsets)
-    hashes = np.zeros(len(strings), np.uint64)
-    powers = np.cumprod(np.full(int(lengths.max(initial=0)), _MULTIPLIER, np.uint64))
-    for run in runs_of_lists(offsets, RUN_BYTES):
-        filled = run.start + np.flatnonzero(lengths[run])
-        start, end = offsets[run.start], offsets[run.stop]
-        starts, sizes = offsets[filled] - start, lengths[filled]
-        position = np.arange(end - start) - np.repeat(starts, sizes)
-        terms = (text[start:end].astype(np.uint64) + np.uint64(1)) * powers[position]
-        hashes[filled] = np.add.reduceat(terms, starts)
-    return mixed(hashes ^ lengths.astype(np.uint64))
+    hashes = np.empty(len(strings), np.uint64)
+    loops.hash_texts(*string_buffers(strings), _MULTIPLIER, hashes)
+    return mixed(hashes)

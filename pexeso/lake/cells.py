@@ -83,6 +83,11 @@ def is_missing(texts: pa.Array, columns: np.ndarray | None = None) -> np.ndarray
     columns: int64 (n,), optional, the column of each, 0 or more; by default all are of one column.
     """
     missing = texts.is_null().to_numpy(zero_copy_only=False).copy()
+    if len(texts) <= _FEW:
+        cells = [*map(str.lower, map(str.strip, texts.drop_null().to_pylist()))]
+        is_ascii, has_gaps = all(map(str.isascii, cells)), not _GAPS.isdisjoint(cells)
+        if is_ascii and all(cells) and not has_gaps and not any(map(_MARKS_ONLY.match, cells)):
+            return missing
     # Few cells are short enough to be looked at; white space around them counts for nothing.
     trimmed = pc.utf8_trim_whitespace(texts)
     short = pc.less_equal(pc.binary_length(trimmed), _MAX_BYTES)
@@ -90,9 +95,6 @@ def is_missing(texts: pa.Array, columns: np.ndarray | None = None) -> np.ndarray
     if not len(positions):
         return missing
     lower = pc.utf8_lower(trimmed.take(pa.array(positions))).cast(pa.string())
-    cells = lower.to_pylist() if len(lower) <= _FEW else [""]
-    if all(cells) and _GAPS.isdisjoint(cells) and not any(map(_MARKS_ONLY.match, cells)):
-        return missing
     is_gap = pc.or_(
         pc.or_(pc.equal(lower, ""), pc.is_in(lower, value_set=_missing_texts())),
         pc.match_substring_regex(lower, _MARKS),

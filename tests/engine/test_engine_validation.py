@@ -358,7 +358,10 @@ def loops_refuse(arrays: dict[str, np.ndarray]) -> bool:
     An index that leads out of an array does not count as a refusal.
     """
     try:
-        search(arrays, "compiled")
+        partition = search(arrays, "compiled")
+        vectors = torch.from_numpy(sphere(np.random.default_rng(1), 6, DIMENSIONS))
+        space, columns = DenseSpace(partition.options), np.arange(partition.n_columns)
+        space.nearest_in_columns(partition, vectors, columns, 0.4, SearchStats())
     except IndexCorruptError:
         return True
     return False

@@ -171,10 +171,9 @@ def prepare_query(
 
     Zero vectors and values that never occur are dropped; the values that are left come too, int64.
     """
-    real = check_vectors(vectors)
-    real = real[weights.to(vectors.device)[real] > 0]
+    real = torch.from_numpy(real_rows(vectors.numpy(), weights.numpy()))
     if len(real) < len(vectors):
-        vectors, weights = vectors[real], weights[real.to(weights.device)]
+        vectors, weights = vectors[real], weights[real]
     vectors, weights = vectors.to(partition.device), weights.to(partition.device)
     return Query(vectors, partition.map.map(vectors), weights, total), real
 

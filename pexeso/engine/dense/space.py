@@ -21,6 +21,7 @@ from pexeso.engine.dense.search import (
     walking_order,
 )
 from pexeso.engine.kernel import Kernel
+from pexeso.engine.kernels import compiled
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.metrics import distances, quick_distances
 from pexeso.engine.options import Metric, PartitionLayoutOptions
@@ -245,6 +246,21 @@ class DenseSpace(VectorSpace):
         )
         fraction = partition.metric.fraction(distance)
         return query.numpy(force=True), position.numpy(force=True), fraction.numpy(force=True)
+
+    def nearest_in_columns(
+        self,
+        partition: Partition,
+        vectors: torch.Tensor,
+        columns: np.ndarray,
+        max_distance: float,
+        stats: SearchStats,
+    ) -> np.ndarray:
+        if partition.device.type != "cpu":
+            return super().nearest_in_columns(partition, vectors, columns, max_distance, stats)
+        tau = partition.metric.threshold(max_distance)
+        nearest = compiled.nearest_in_columns(partition, vectors, columns, tau, stats)
+        fraction = partition.metric.fraction(torch.from_numpy(nearest)).numpy()
+        return np.where(nearest <= tau, fraction, max_distance)
 
     def nearest(
         self, partition: Partition, vectors: torch.Tensor, rows: np.ndarray

@@ -17,7 +17,7 @@ from pexeso.engine.blocks import pad_axes
 from pexeso.engine.kernel import Counts, Groups, Kernel, Limits, Pairs, Query, Threshold
 from pexeso.engine.maps import ProjectionMap, square_with_room
 from pexeso.engine.metrics import difference_band
-from pexeso.engine.partition import Partition
+from pexeso.engine.partition import Partition, fetch_columns
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import MATCHING_LEMMAS, Lemma
 from pexeso.errors import IndexCorruptError
@@ -196,23 +196,13 @@ class CompiledKernel(Kernel):
         limits: Limits,
         stats: SearchStats,
     ) -> np.ndarray:
-        # Loops read as many entries of one as of the other.
-        if query.vectors.shape[1] != partition.dimensions:
-            raise IndexCorruptError(
-                f"The vectors of a partition have {partition.dimensions} dimensions, and those "
-                f"of the query {query.vectors.shape[1]}: "
-                "the model of the index is not the one that it was built with, or a file was "
-                "changed. 'pexeso check' tells more."
-            )
         band = difference_band(threshold.tau, partition.dimensions)
         states = np.zeros(len(pairs), np.uint8)
         known = _Counts(0) if counts is None else counts
         ends = torch.cumsum(pairs.sizes[members], 0).numpy()
         runs = _runs_by_work(ends, _n_tasks(int(ends[-1]) if len(ends) else 0, _PAIRS_A_TASK))
         work = np.zeros((len(runs), 4), np.int64)
-        vectors = partition.vectors.numpy()
-        if vectors.dtype == np.float16:
-            vectors = vectors.view(np.uint16)  # as loops take them
+        vectors = _stored(partition, query.vectors)
         lists, query_vectors = _lists(partition, pairs), query.vectors.contiguous().numpy()
 
         def task(number: int) -> None:
@@ -304,6 +294,54 @@ def order_by_splits(mapped: torch.Tensor, block_size: int) -> torch.Tensor:
 
     _run(task, len(segments))
     return torch.from_numpy(order)
+
+
+def nearest_in_columns(
+    partition: Partition, vectors: torch.Tensor, columns: np.ndarray, tau: float, stats: SearchStats
+) -> np.ndarray:
+    """Return the distance of each vector to the nearest value of each column, float64 (r, n).
+
+    It is beyond tau where no value is within it.
+    """
+    owner, posting = partition.column_lists.of(columns)
+    members = partition.column_lists.members[posting]
+    # A value that several columns have is compared once.
+    order = np.argsort(members, kind="stable")
+    owner, members = owner[order], members[order]
+    starts = np.flatnonzero(np.append(True, members[1:] != members[:-1])[: len(members)])
+    rows, offsets = members[starts].astype(np.int64), np.append(starts, len(members))
+    fetch_columns(partition, torch.from_numpy(rows))
+    nearest = np.full((len(vectors), len(columns)), np.nextafter(tau, np.inf))
+    bands = [difference_band(limit, partition.dimensions).possibly for limit in (1.0, 0.0)]
+    runs = _runs(len(vectors), _n_tasks(len(vectors) * len(rows), _PAIRS_A_TASK))
+    work = np.zeros((len(runs), 2), np.int64)
+    query_vectors, stored = vectors.contiguous().numpy(), _stored(partition, vectors)
+
+    def task(number: int) -> None:
+        loops.lower_to_nearest(
+            *runs[number], rows, offsets, owner, query_vectors, stored, *bands, nearest,
+            work[number],
+        )  # fmt: skip
+
+    _run(task, len(runs))
+    distances, defining = work.sum(0).tolist()
+    stats.distances += distances
+    stats.defining_distances += defining
+    return nearest.T
+
+
+def _stored(partition: Partition, query_vectors: torch.Tensor) -> np.ndarray:
+    """Return the stored vectors as loops take them: the bits of halves as whole numbers."""
+    # Loops read as many entries of one as of the other.
+    if query_vectors.shape[1] != partition.dimensions:
+        raise IndexCorruptError(
+            f"The vectors of a partition have {partition.dimensions} dimensions, and those "
+            f"of the query {query_vectors.shape[1]}: "
+            "the model of the index is not the one that it was built with, or a file was "
+            "changed. 'pexeso check' tells more."
+        )
+    vectors = partition.vectors.numpy()
+    return vectors.view(np.uint16) if vectors.dtype == np.float16 else vectors
 
 
 def _lists(partition: Partition, pairs: Pairs) -> Any:

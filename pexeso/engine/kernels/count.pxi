@@ -22,6 +22,7 @@ cdef enum:
 WAY_OUT = "'pexeso check' lists the damage; restore the index, or build it again."
 NO_RUN = f"The offsets of value_columns in a partition lead out of its postings: {WAY_OUT}"
 NO_COLUMN = f"The postings of a partition name a column that it does not have: {WAY_OUT}"
+NO_ROW = f"The lists of columns in a partition name a value that it does not have: {WAY_OUT}"
 
 
 cdef class PairLists:
@@ -237,6 +238,91 @@ def decide(
     work[0] += n_quick
     work[1] += n_defining
     work[3] += n_skipped
+
+
+def lower_to_nearest(
+    int64_t begin,
+    int64_t end,
+    const int64_t[::1] rows,
+    const int64_t[::1] offsets,
+    const int64_t[::1] columns,
+    const float[:, ::1] query_vectors,
+    const Entry[:, ::1] vectors,
+    double growth,
+    double spare,
+    double[:, ::1] nearest,
+    int64_t[::1] work,
+):
+    """Lower the distances of some query vectors to columns to those of values that are nearer.
+
+    Zero vectors are near to nothing.
+
+    Parameters
+    ----------
+    rows, offsets, columns : int64
+        Row i of the partition is in ``columns[offsets[i]:offsets[i + 1]]``, one or more.
+    growth, spare : float
+        A quick distance of more than so many times the square of a distance, and so much, is
+        beyond it.
+    nearest : float64 (n, columns)
+        Distances that values must be within to count.
+    work : int64 (2,)
+        Adds distances in float32, distances in float64.
+
+    Raises
+    ------
+    IndexCorruptError
+        A row is none of the partition's.
+    """
+    cdef int64_t n_axes = query_vectors.shape[1], number, row, query, place
+    cdef int64_t n_quick = 0, n_defining = 0
+    cdef bint is_outside = False
+    cdef double square, distance, farthest
+    cdef vector[double] terms
+    cdef vector[uint8_t] is_zero
+    with nogil:
+        terms.resize(n_axes)
+        is_zero.resize(end - begin)
+        for query in range(begin, end):
+            is_zero[query - begin] = is_zero_vector(&query_vectors[query, 0], n_axes)
+        for number in range(rows.shape[0]):
+            row = rows[number]
+            if row < 0 or row >= vectors.shape[0]:
+                is_outside = True
+                break
+            if is_zero_vector(&vectors[row, 0], n_axes):
+                continue
+            for query in range(begin, end):
+                if is_zero[query - begin]:
+                    continue
+                farthest = 0.0
+                for place in range(offsets[number], offsets[number + 1]):
+                    farthest = max(farthest, nearest[query, columns[place]])
+                square = farthest * farthest * growth + spare
+                n_quick += 1
+                if square < quick_square(
+                    &query_vectors[query, 0], &vectors[row, 0], n_axes, <float>square
+                ):
+                    continue
+                n_defining += 1
+                distance = exact_distance(
+                    &query_vectors[query, 0], &vectors[row, 0], n_axes, terms.data()
+                )
+                for place in range(offsets[number], offsets[number + 1]):
+                    if distance < nearest[query, columns[place]]:
+                        nearest[query, columns[place]] = distance
+    if is_outside:
+        raise IndexCorruptError(NO_ROW)
+    work[0] += n_quick
+    work[1] += n_defining
+
+
+cdef inline bint is_zero_vector(const Entry* vector_, int64_t n) noexcept nogil:
+    cdef int64_t axis
+    for axis in range(n):
+        if as_single(vector_[axis]) != 0.0:
+            return False
+    return True
 
 
 cdef inline bint is_needed(
