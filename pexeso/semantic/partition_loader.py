@@ -26,7 +26,7 @@ from pexeso.engine.vector_space import (
 from pexeso.errors import DeviceError, IndexCorruptError, InputError
 from pexeso.results.query import ColumnNames, Hit
 from pexeso.runtime.formatting import format_bytes
-from pexeso.store.arrays import FaultWatch, MappedPages, take_texts
+from pexeso.store.arrays import FaultWatch, MappedPages, Texts, take_texts
 from pexeso.store.local.reader import Store
 
 if TYPE_CHECKING:
@@ -102,6 +102,7 @@ class PartitionLoader:
         self._on_host: set[int] = set()
         self._said: set[str] = set()
         self._names: dict[int, ColumnNames] = {}
+        self._texts: dict[int, tuple[np.ndarray, Texts]] = {}
         self._deleted: dict[int, np.ndarray | None] = {}
 
     def require_room(self) -> None:
@@ -191,6 +192,14 @@ class PartitionLoader:
             texts = (self.store.texts(number, name) for name in ("tables", "labels"))
             self._names[number] = ColumnNames(self.store.array(number, "column_ids"), *texts)
         return self._names[number]
+
+    def texts(self, number: int) -> tuple[np.ndarray, Texts]:
+        """Map the texts of a partition once, and which of them each posting has, int32."""
+        if number not in self._texts:
+            store = self.store
+            rows = store.array(number, "posting_texts")
+            self._texts[number] = rows, store.texts(number, "texts")
+        return self._texts[number]
 
     def deleted_mask(self, number: int) -> np.ndarray | None:
         """Mark the columns of a partition that are deleted; None where none is."""
@@ -510,11 +519,10 @@ def posting_arrays(
     scan: PartitionLoader, number: int, postings: np.ndarray
 ) -> tuple[pa.Array, pa.Array]:
     """Return the texts of postings as in their columns, and as in the index: large_string."""
-    store = scan.store
-    rows = store.array(number, "posting_texts")[postings]
+    store, (rows, raw) = scan.store, scan.texts(number)
     values = store.array(number, "column_values_members")[postings]
     texts = (
-        take_texts(store.texts(number, "texts"), rows).cast(pa.large_string()),
+        take_texts(raw, rows[postings]).cast(pa.large_string()),
         take_texts(store.texts(number, "values"), values).cast(pa.large_string()),
     )
     if any(array.null_count for array in texts):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,8 +36,9 @@ from pexeso.results.column_matches import (
 from pexeso.results.matches import Explanation, Match, SearchResult
 from pexeso.results.query import QueryColumn, query_from_values
 from pexeso.semantic.executor import search_store
-from pexeso.semantic.partition_loader import PartitionLoader, posting_arrays, sets_of_hits
+from pexeso.semantic.partition_loader import PartitionLoader, sets_of_hits
 from pexeso.semantic.thresholds.advice import ADVICE_OPTIONS, kind_advice
+from pexeso.store.arrays import take_texts
 
 if TYPE_CHECKING:
     from pexeso.joins.match_details import MatchDetails
@@ -368,7 +369,7 @@ class SemanticSearch:
                 hit for hit in others if (hit.table, hit.matched) == (leader.table, leader.matched)
             ]
             if alike:
-                best = self._most_equal(query, [leader, *alike])
+                best = max([leader, *alike], key=partial(self._n_equal, query))
                 lines[number] = [best, *(hit for hit in lines[number] if hit is not best)]
         leaders, similarities = [line[0] for line in lines], None
         of_leader = {line[0].column_id: line for line in lines}
@@ -395,23 +396,26 @@ class SemanticSearch:
             n_more += len(lines[limit:])
         return Lines(lines[:limit], n_more, answer.stats, limit, similarities)
 
-    def _most_equal(self, query: EncodedQuery, hits: Sequence[Hit]) -> Hit:
-        """Return the column that has most texts of the query: a name, where others are codes."""
-        loader, texts, n_equal = self.opened.loader, query.text_array, []
-        for hit in hits:
-            lists = loader.mapped(hit.partition).column_lists
-            postings = np.arange(*lists.offsets[hit.position : hit.position + 2])
-            theirs, _ = posting_arrays(loader, hit.partition, postings)
-            n_equal.append(pc.is_in(texts, value_set=theirs.cast(texts.type)).true_count)
-        return hits[int(np.argmax(n_equal))]
+    def _n_equal(self, query: EncodedQuery, hit: Hit) -> tuple[int, int]:
+        """Count the texts of the query that a column has letter by letter, and but for their case.
+
+        They tell a column of names from one of codes that stand for the same.
+        """
+        loader, texts = self.opened.loader, query.text_array
+        offsets = loader.mapped(hit.partition).column_lists.offsets
+        rows, raw = loader.texts(hit.partition)
+        own = rows[slice(*offsets[hit.position : hit.position + 2])]
+        theirs = pc.cast(take_texts(raw, own), texts.type)
+        lower = pc.is_in(pc.utf8_lower(texts), value_set=pc.utf8_lower(theirs))
+        return pc.is_in(texts, value_set=theirs).true_count, lower.true_count
 
     def _better_first(
         self, query: EncodedQuery, hits: Sequence[Hit], similarities: Sequence[float | None]
     ) -> Sequence[int]:
         """Return the order of hits in which those that are alike go by the join that they make.
 
-        That is `join_rank`; then it counts whether a column's name, and that of its table, has a
-        word of the query's.
+        That is `join_rank`; then it counts how many texts they have in common with the query, and
+        whether a column's name, and that of its table, has a word of the query's.
         """
         alike: dict[tuple[float, int], list[int]] = {}
         for position, (hit, similarity) in enumerate(zip(hits, similarities, strict=True)):
@@ -420,11 +424,11 @@ class SemanticSearch:
         if len(alike) == len(hits):
             return range(len(hits))
         names = ["table", "label", "n_rows", "n_missing", "n_distinct"]
-        tied = {
+        tables = {
             hits[position].table for some in alike.values() if len(some) > 1 for position in some
         }
         # To read the catalog takes longer than to search a small lake.
-        if new := tied - self._ranks.keys():
+        if new := tables - self._ranks.keys():
             ranks: dict[str, dict[str, tuple[bool, bool, int]]] = {name: {} for name in new}
             for row in self.opened.catalog.columns(names, among=pa.array(sorted(new))).to_pylist():
                 n_rows = (row["n_rows"] or 0) - (row["n_missing"] or 0)
@@ -433,14 +437,21 @@ class SemanticSearch:
         last = join_rank(0, 0)
         described = query.column.describe()
 
-        def rank_of(position: int) -> tuple[Any, ...]:
+        def rank_of(position: int) -> tuple[bool, bool, int]:
             hit = hits[position]
-            rank = self._ranks.get(hit.table, {}).get(hit.label, last)
-            return rank, [
-                not is_common for is_common in common_names(described, hit.table, hit.label)
-            ]
+            return self._ranks.get(hit.table, {}).get(hit.label, last)
 
-        return [at for some in alike.values() for at in sorted(some, key=rank_of)]
+        def likeness_of(position: int) -> tuple[Any, ...]:
+            hit = hits[position]
+            common = common_names(described, hit.table, hit.label)
+            return None if similarities[position] is None else self._n_equal(query, hit), common
+
+        order = []
+        for some in alike.values():
+            for _, run in groupby(sorted(some, key=rank_of), key=rank_of):
+                tied = list(run)
+                order += tied if len(tied) == 1 else sorted(tied, key=likeness_of, reverse=True)
+        return order
 
     def _result(
         self,

@@ -154,3 +154,23 @@ def test_of_copies_in_one_table_that_with_equal_texts_comes_first(
     assert (match.table, match.column) == ("world.csv", column)
     assert sorted(copy.column for copy in (match, *match.copies)) == ["code", "land", "loud"]
     assert match.joinability == 1.0
+
+
+@pytest.mark.parametrize(
+    ("values", "best"),
+    [
+        (["DE", "FR", "NG"], "codes.csv"),
+        (["Germany", "FRANCE", "nigeria"], "names.csv"),
+        (["Deutschland", "Frankreich"], "codes.csv"),  # no text is equal: by the alphabet
+    ],
+)
+def test_columns_that_match_alike_go_by_the_texts_that_are_equal(tmp_path, values, best):
+    names = {"DE": "Germany", "FR": "France", "KR": "South Korea", "NG": "Nigeria", "NO": "Norway"}
+    (tmp_path / "lake").mkdir()
+    for file, texts in (("codes", names), ("names", names.values())):
+        # What the other lacks: they are no copies.
+        (tmp_path / "lake" / f"{file}.csv").write_text("\n".join(["land", *texts, f"no {file}"]))
+    index = pexeso.build_index(tmp_path / "lake", tmp_path / "lake.pexeso")
+    result = index.search(values)
+    assert [match.joinability for match in result] == [1.0, 1.0]
+    assert result[0].table == best

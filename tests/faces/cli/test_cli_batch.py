@@ -61,11 +61,11 @@ def test_answers_come_in_order_with_their_ids(run, small_index, queries):
     answers = [json.loads(line) for line in result.stdout.splitlines()]
     assert [answer["id"] for answer in answers] == ["a", "b", 3, 4, "e"]
     assert [[match["table"] for match in answer["results"]] for answer in answers] == [
-        ["cities.csv", "nested/capitals.tsv", "nested/companies.csv"],
+        ["cities.csv", "nested/companies.csv", "nested/capitals.tsv"],
         [],
         ["nested/capitals.tsv"],
         [],
-        ["cities.csv", "nested/capitals.tsv", "nested/companies.csv"],
+        ["cities.csv", "nested/companies.csv", "nested/capitals.tsv"],
     ]
     assert answers[2]["results"][0]["pairs"] == [
         ["Bern", "BERN", 0.0, "spelling"],
