@@ -364,13 +364,15 @@ class SemanticSearch:
         the similarity.
         """
         lines, limit = answer.lines, answer.n_wanted
-        for number, (leader, *others) in enumerate(lines):
+        for number, line in enumerate(lines):
+            leader = line[0]
             alike = [
-                hit for hit in others if (hit.table, hit.matched) == (leader.table, leader.matched)
+                hit for hit in line if (hit.table, hit.matched) == (leader.table, leader.matched)
             ]
-            if alike:
-                best = max([leader, *alike], key=partial(self._n_equal, query))
-                lines[number] = [best, *(hit for hit in lines[number] if hit is not best)]
+            if len(alike) > 1:
+                counts = self._n_equal(query, alike)
+                best = alike[max(range(len(alike)), key=counts.__getitem__)]
+                lines[number] = [best, *(hit for hit in line if hit is not best)]
         leaders, similarities = [line[0] for line in lines], None
         of_leader = {line[0].column_id: line for line in lines}
         if rerank:
@@ -396,18 +398,24 @@ class SemanticSearch:
             n_more += len(lines[limit:])
         return Lines(lines[:limit], n_more, answer.stats, limit, similarities)
 
-    def _n_equal(self, query: EncodedQuery, hit: Hit) -> tuple[int, int]:
-        """Count the texts of the query that a column has letter by letter, and but for their case.
+    def _n_equal(self, query: EncodedQuery, hits: Sequence[Hit]) -> list[list[int]]:
+        """Count the texts of columns that are the query's, letter by letter and but for their case.
 
         They tell a column of names from one of codes that stand for the same.
         """
         loader, texts = self.opened.loader, query.text_array
-        offsets = loader.mapped(hit.partition).column_lists.offsets
-        rows, raw = loader.texts(hit.partition)
-        own = rows[slice(*offsets[hit.position : hit.position + 2])]
-        theirs = pc.cast(take_texts(raw, own), texts.type)
-        lower = pc.is_in(pc.utf8_lower(texts), value_set=pc.utf8_lower(theirs))
-        return pc.is_in(texts, value_set=theirs).true_count, lower.true_count
+        counts = np.zeros((len(hits), 2), np.int64)
+        partitions = np.array([hit.partition for hit in hits])
+        for number in np.unique(partitions).tolist():
+            of_partition = np.flatnonzero(partitions == number)
+            positions = np.array([hits[at].position for at in of_partition.tolist()])
+            owner, posting = loader.mapped(number).column_lists.of(positions)
+            rows, stored = loader.texts(number)
+            theirs = pc.cast(take_texts(stored, rows[posting]), texts.type)
+            for side, pair in enumerate([(theirs, texts), map(pc.utf8_lower, (theirs, texts))]):
+                is_equal = pc.is_in(*pair).to_numpy(zero_copy_only=False)
+                counts[of_partition, side] = np.bincount(owner[is_equal], minlength=len(positions))
+        return counts.tolist()
 
     def _better_first(
         self, query: EncodedQuery, hits: Sequence[Hit], similarities: Sequence[float | None]
@@ -441,17 +449,20 @@ class SemanticSearch:
             hit = hits[position]
             return self._ranks.get(hit.table, {}).get(hit.label, last)
 
+        runs = [
+            list(run)
+            for some in alike.values()
+            for _, run in groupby(sorted(some, key=rank_of), key=rank_of)
+        ]
+        tied = [at for run in runs if len(run) > 1 for at in run if similarities[at] is not None]
+        n_equal = dict(zip(tied, self._n_equal(query, [hits[at] for at in tied]), strict=True))
+
         def likeness_of(position: int) -> tuple[Any, ...]:
             hit = hits[position]
             common = common_names(described, hit.table, hit.label)
-            return None if similarities[position] is None else self._n_equal(query, hit), common
+            return n_equal.get(position, []), common
 
-        order = []
-        for some in alike.values():
-            for _, run in groupby(sorted(some, key=rank_of), key=rank_of):
-                tied = list(run)
-                order += tied if len(tied) == 1 else sorted(tied, key=likeness_of, reverse=True)
-        return order
+        return [at for run in runs for at in sorted(run, key=likeness_of, reverse=True)]
 
     def _result(
         self,
