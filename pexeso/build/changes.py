@@ -79,10 +79,7 @@ _LEFT = {
 }
 
 _OLD = pa.schema(
-    [
-        ("table", pa.string()),
-        *((f"old_{name}", TABLES_SCHEMA.field(name).type) for name in _KNOWN),
-    ]
+    [("table", pa.string()), *((f"old_{name}", TABLES_SCHEMA.field(name).type) for name in _KNOWN)]
 )
 
 

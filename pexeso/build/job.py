@@ -29,12 +29,7 @@ from pexeso import __version__, registry
 from pexeso.build.catalog_writer import record_files, write_catalog
 from pexeso.build.parts.base import Filled, IndexPart, Written
 from pexeso.build.parts.metadata import described, models_of, put_models
-from pexeso.build.report import (
-    REPORT_FILE,
-    BuildReport,
-    StageReport,
-    stage_report,
-)
+from pexeso.build.report import REPORT_FILE, BuildReport, StageReport, stage_report
 from pexeso.build.source import LISTING, SKIPPED, Source, source_of
 from pexeso.build.spark.session import plain_task_errors, spark_session
 from pexeso.build.workers import (

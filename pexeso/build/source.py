@@ -140,13 +140,7 @@ def list_lake(
     while pending:
         limit = more_folders if n_rounds else first_folders
         walk = partial(
-            _walk,
-            root=root,
-            single=single,
-            known=known,
-            as_of=as_of,
-            limit=limit,
-            number=n_rounds,
+            _walk, root=root, single=single, known=known, as_of=as_of, limit=limit, number=n_rounds
         )
         counts, _ = run_tasks(workers, walk, pending, folder, Needs(alone=n_rounds > 0))
         for name in totals:

@@ -22,13 +22,7 @@ from pexeso.lake.catalog import SCHEMA
 from pexeso.lake.choose import KINDS, ColumnRules
 from pexeso.lake.columns import label_columns
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.records import (
-    ReadTable,
-    Records,
-    TableRows,
-    counted_column_records,
-    value_records,
-)
+from pexeso.lake.records import ReadTable, Records, TableRows, counted_column_records, value_records
 from pexeso.lake.typed.value_texts import in_utc, value_texts
 
 if TYPE_CHECKING:

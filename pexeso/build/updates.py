@@ -39,13 +39,7 @@ from pexeso.build.job import AUTO, BuildJob, build_bar, ids_of, workers_for
 from pexeso.build.parts.base import OfParts
 from pexeso.build.parts.metadata import models_of, options_of, stale_models
 from pexeso.build.report import Update, folder_counts
-from pexeso.build.source import (
-    LISTING,
-    SKIPPED,
-    SPARK_PREFIX,
-    FolderSource,
-    source_of,
-)
+from pexeso.build.source import LISTING, SKIPPED, SPARK_PREFIX, FolderSource, source_of
 from pexeso.build.workers import Facts
 from pexeso.errors import InputError, LakeError
 from pexeso.lake.catalog import Catalog

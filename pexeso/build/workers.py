@@ -38,12 +38,7 @@ from pexeso.errors import BuildError, IndexCorruptError, PexesoError
 from pexeso.runtime.formatting import first_line
 from pexeso.runtime.progress import advance, begin_steps, checkpoint, log_event
 from pexeso.runtime.system import available_memory, available_processors, signals
-from pexeso.runtime.threads import (
-    LARGE_BYTES,
-    freeze_imports,
-    release_unused,
-    take_one_thread,
-)
+from pexeso.runtime.threads import LARGE_BYTES, freeze_imports, release_unused, take_one_thread
 from pexeso.store.files import read_document, remove_tree, replace_document, sync_tree
 
 if TYPE_CHECKING:
@@ -272,11 +267,7 @@ def run_attempt(task: Task, item: Any, folder: Path) -> tuple[Any, Path, Facts]:
 
 
 def run_tasks(
-    workers: Workers,
-    task: Task,
-    items: Sequence[Any],
-    folder: Path,
-    needs: Needs = Needs(),
+    workers: Workers, task: Task, items: Sequence[Any], folder: Path, needs: Needs = Needs()
 ) -> tuple[list[Any], Facts]:
     """Run a task for every item, and take over what the attempts that count have written.
 

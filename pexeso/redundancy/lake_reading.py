@@ -375,11 +375,7 @@ def _lake_of(store: Store) -> Path | Location | None:
 
 
 def rows_of_lake(
-    spark: SparkSession,
-    lake: Any,
-    folder: Path,
-    *,
-    max_table_bytes: int = DEFAULT_MAX_TABLE_BYTES,
+    spark: SparkSession, lake: Any, folder: Path, *, max_table_bytes: int = DEFAULT_MAX_TABLE_BYTES
 ) -> LakeRows:
     if isinstance(lake, Mapping):
         tables = [SparkTable(name, frame) for name, frame in lake.items()]

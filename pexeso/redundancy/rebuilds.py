@@ -179,10 +179,7 @@ def _names(
 
 
 def _rows(
-    batches: Iterator[pa.RecordBatch],
-    *,
-    read: partial[Iterator[TypedRows]],
-    width: int,
+    batches: Iterator[pa.RecordBatch], *, read: partial[Iterator[TypedRows]], width: int
 ) -> Iterator[pa.RecordBatch]:
     for _ in batches:
         for batch in read():

@@ -13,13 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.engine.copies import (
-    MOST_LINES,
-    first_request,
-    fold,
-    lines_of,
-    next_request,
-)
+from pexeso.engine.copies import MOST_LINES, first_request, fold, lines_of, next_request
 from pexeso.engine.lists import damage_of
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError

@@ -192,10 +192,7 @@ def _shown(
     escapes = _escapes_formulas(url_parameters)
     of_kinds = {"csv": {ESCAPE_FORMULAS: escapes or None}, "xlsx": {}, "parquet": {}}
     of_kinds |= {"sql": {}} if _has_sql(columns, join_request) else {}
-    fields = [
-        *_controls(columns, join_request),
-        *controls(CsvOptions, {ESCAPE_FORMULAS: escapes}),
-    ]
+    fields = [*_controls(columns, join_request), *controls(CsvOptions, {ESCAPE_FORMULAS: escapes})]
     hidden = {
         "column": columns.parameter,
         "lake_column": join_request.lake_column,

@@ -23,15 +23,7 @@ from starlette.routing import Route
 from pexeso.errors import PexesoError
 from pexeso.faces.app.guard import AGENTS_PATH, Access, Guard, TooLargeError
 from pexeso.faces.app.jobs import PATIENCE, UnknownJobError
-from pexeso.faces.app.page import (
-    FOLDER,
-    TITLES,
-    Handler,
-    Page,
-    Pages,
-    asset_answer,
-    job_page,
-)
+from pexeso.faces.app.page import FOLDER, TITLES, Handler, Page, Pages, asset_answer, job_page
 from pexeso.faces.app.start import start_page
 from pexeso.faces.app.tables import UnknownTableError
 from pexeso.runtime.threads import LARGE_BYTES, release_unused
@@ -277,9 +269,4 @@ def _handlers(pages: Pages):
     async def gone(request: Request, error: Exception) -> Response:
         return Response(status_code=400)  # which nobody reads
 
-    return {
-        PexesoError: known,
-        HTTPException: http,
-        ClientDisconnect: gone,
-        Exception: unknown,
-    }
+    return {PexesoError: known, HTTPException: http, ClientDisconnect: gone, Exception: unknown}

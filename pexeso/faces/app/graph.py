@@ -44,13 +44,7 @@ PICTURED, LISTED = 500, 100
 OPTIONS = ("method", "min_joinability", "max_distance", "k", "fold_copies")
 
 NUMBERS = ("5", "20", "100", "all")
-KINDS = {
-    "csv": "CSV",
-    "parquet": "Parquet",
-    "mmd": "Mermaid",
-    "graphml": "GraphML",
-    "html": "HTML",
-}
+KINDS = {"csv": "CSV", "parquet": "Parquet", "mmd": "Mermaid", "graphml": "GraphML", "html": "HTML"}
 
 PIECE = 1 << 18
 
@@ -89,9 +83,7 @@ def graph(pages: Pages, request: Request) -> Page:
     is_run = url_parameters.get("run") == ON
     summary = (
         pages.served.run(
-            graph_request,
-            take=partial(GraphSummary.of, looked_for=text),
-            progress=report_count,
+            graph_request, take=partial(GraphSummary.of, looked_for=text), progress=report_count
         )
         if is_run
         else None

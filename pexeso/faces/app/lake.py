@@ -80,13 +80,7 @@ def table(pages: Pages, request: Request) -> Page:
     rows, missing = _rows(pages, name)
     if rows is not None:
         rows = rows.slice(0, ROWS_SHOWN).select(range(min(rows.num_columns, COLUMNS_SHOWN)))
-    shown = {
-        "name": name,
-        "facts": facts,
-        "columns": columns,
-        "rows": rows,
-        "missing": missing,
-    }
+    shown = {"name": name, "facts": facts, "columns": columns, "rows": rows, "missing": missing}
     document = {**facts, "columns": columns}
     return Page("table.html", shown, lambda: document)
 
@@ -222,10 +216,7 @@ def _have(pages: Pages, parameters: dict[str, str]) -> dict[str, Any]:
     """
     if parameters.get("table"):
         table = pages.tables[parameters["table"]]
-        return {
-            "have": f"{table.spec}:{parameters.get('have') or '#0'}",
-            **table.reading.to_dict(),
-        }
+        return {"have": f"{table.spec}:{parameters.get('have') or '#0'}", **table.reading.to_dict()}
     have = parameters.get("have", "").strip()
     if not have:
         return {}

@@ -231,11 +231,7 @@ class QueryTables:
             raise InputError(f"This is no table that can be searched with: {message}") from error
         return tuple(
             QueryTable(
-                table_id,
-                name,
-                os.path.join(path.parent, name),
-                siblings,
-                delimiter=delimiter,
+                table_id, name, os.path.join(path.parent, name), siblings, delimiter=delimiter
             )
             for table_id, name in siblings
         )

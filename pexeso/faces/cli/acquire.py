@@ -134,7 +134,7 @@ def _explained(result: AcquisitionResult) -> list[str]:
     yours = "your columns" if result.query["have"] else "the columns"
     lines = [
         f"explains: how much less is unknown of {yours} in the joined rows, once the columns to "
-        "get are known; 0 % is nothing, 100 % all.",
+        "get are known; 0 % is nothing, 100 % all."
     ]
     if "bits" in result.unit:
         lines.append("bits: what is unknown; 1 bit is a question answered by yes or no.")

@@ -199,10 +199,7 @@ def add_part(request: AddPartsRequest, form: str | None) -> None:
 @lake_argument
 @output_options("json")
 @column_types_option
-@takes(
-    EstimateRequest,
-    without=("value_vectors", "metric", "aliases", "normaliser", "seed"),
-)
+@takes(EstimateRequest, without=("value_vectors", "metric", "aliases", "normaliser", "seed"))
 def estimate(request: EstimateRequest, form: str | None) -> None:
     """Estimate the time, memory and disk space of an index.
 

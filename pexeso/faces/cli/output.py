@@ -51,10 +51,7 @@ MAX_NAME = 1000
 
 _FORMULAS, _LOGS_JSON = "pexeso.escape_formulas", "pexeso.log_json"
 
-_HELP = {
-    "json": "Print one JSON document.",
-    "csv": "Print CSV with a header.",
-}
+_HELP = {"json": "Print one JSON document.", "csv": "Print CSV with a header."}
 
 
 def output_options(*forms: str) -> Callable[[Command], Command]:

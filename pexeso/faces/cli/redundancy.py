@@ -130,8 +130,7 @@ def _deletions(redundancy: Redundancy) -> list[str]:
 @html_option
 @output_options("json")
 @takes(
-    RedundancyRequest,
-    without=("row_count_gate", "case_sensitive", "sample_rows", "work_folder"),
+    RedundancyRequest, without=("row_count_gate", "case_sensitive", "sample_rows", "work_folder")
 )
 def find(request: RedundancyRequest, html: str | None, form: str | None) -> None:
     """Find tables that other tables contain, and plan which can go.

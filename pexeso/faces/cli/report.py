@@ -65,11 +65,7 @@ def table_of(columns: Sequence[Column], matches: Sequence[Any]) -> Table:
     cells = [(column, [column.cell(match) for match in matches]) for column in columns]
     kept = [(column, texts) for column, texts in cells if any(texts) or not column.is_optional]
     rows = list(zip(*(texts for _, texts in kept), strict=True))
-    return (
-        [column.name for column, _ in kept],
-        rows,
-        "".join(column.align for column, _ in kept),
-    )
+    return ([column.name for column, _ in kept], rows, "".join(column.align for column, _ in kept))
 
 
 def shared_lines(result: Matches[Any]) -> list[list[Any]]:

@@ -321,10 +321,7 @@ def _parts(explanation: KeyExplanation) -> list[str]:
         )
         for part in explanation.parts
     ]
-    return [
-        "Each column alone:",
-        *indented(rows, "<<><", ("yours", "the lake's", "matched", "")),
-    ]
+    return ["Each column alone:", *indented(rows, "<<><", ("yours", "the lake's", "matched", ""))]
 
 
 def _fan_out(fan_out: FanOut) -> list[str]:

@@ -52,8 +52,7 @@ class TransformRequest(ReadingRequest, frozen=True, kw_only=True):
     target_skip_rows: int | None = None
     target_as_of: str | None = None
     program: Annotated[
-        str | None,
-        option("Use programs that --save wrote, instead of learning.", metavar="FILE"),
+        str | None, option("Use programs that --save wrote, instead of learning.", metavar="FILE")
     ] = None
     save: Annotated[str | None, option("Write the programs, for --program.", metavar="FILE")] = None
     fuzzy: Annotated[

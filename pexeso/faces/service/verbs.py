@@ -94,11 +94,7 @@ class Service:
                     cached_index.refresh()
                 return cached_index
             index = open_index(
-                path,
-                device=device,
-                memory_budget=budget,
-                model=model,
-                keep_files=not self._follow,
+                path, device=device, memory_budget=budget, model=model, keep_files=not self._follow
             )
             if self._keep_open:
                 self._indexes[key] = index

@@ -20,11 +20,7 @@ from pexeso.transform.joins.joined import TransformJoin
 from pexeso.transform.joins.sides import Side, side_of, with_all_columns, without_names
 from pexeso.transform.learning.finding import FindingOptions
 from pexeso.transform.programs.program import Extract, Program
-from pexeso.transform.programs.storing import (
-    MAX_DOCUMENT,
-    StoredProgram,
-    program_from_text,
-)
+from pexeso.transform.programs.storing import MAX_DOCUMENT, StoredProgram, program_from_text
 from pexeso.transform.transformation import (
     DEFAULT_PROGRAMS,
     Direction,

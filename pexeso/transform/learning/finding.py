@@ -25,12 +25,7 @@ from pexeso.transform.learning.example_sets import (
     example_sets_by_words,
 )
 from pexeso.transform.learning.examples_to_program import Effort, learn_program
-from pexeso.transform.learning.generality import (
-    by_lists,
-    generalised,
-    unfolded,
-    whole_conversions,
-)
+from pexeso.transform.learning.generality import by_lists, generalised, unfolded, whole_conversions
 from pexeso.transform.programs.applying import apply_program
 from pexeso.transform.programs.conversions import list_order
 from pexeso.transform.programs.program import Constant, Extract, Operator, Program

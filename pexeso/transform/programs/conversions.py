@@ -154,12 +154,7 @@ def _pad(width: str) -> Conversion:
 def _strip() -> Conversion:
     sql = "coalesce(nullif(regexp_replace({}, '^0+', ''), ''), right({}, 1))"
     return Conversion(
-        strip_zeros,
-        "{} without zeros in front",
-        "strip_zeros({})",
-        sql,
-        sql,
-        (strip_zeros,),
+        strip_zeros, "{} without zeros in front", "strip_zeros({})", sql, sql, (strip_zeros,)
     )
 
 

@@ -446,12 +446,6 @@ _DIALECTS = {
         _duckdb_title,
     ),
     "spark": _Dialect(
-        False,
-        _spark_name,
-        _spark_literal,
-        _spark_parts,
-        _spark_lower,
-        _spark_upper,
-        _spark_title,
+        False, _spark_name, _spark_literal, _spark_parts, _spark_lower, _spark_upper, _spark_title
     ),
 }
