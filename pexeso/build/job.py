@@ -79,10 +79,7 @@ def write_folder(
 
 
 def stage_names(n_models: int = 1) -> tuple[str, ...]:
-    """Return the stages of builds and updates of an index of some models, in order.
-
-    They are passed to `progress`. Each command runs some of them.
-    """
+    """Return the stages of builds and updates of an index of some models, in order."""
     parts = registry.requested_parts(registry.choices(), n_models)
     part_stages = [stage for part in parts for stage in part.stages]
     return ("list", "changes", "read", "catalog", *part_stages, "commit")
@@ -93,10 +90,7 @@ def build_bar() -> AbstractContextManager[StageProgress]:
 
 
 class BuildJob:
-    """A build, or an update of the index in `store`.
-
-    Each of its stages is skipped where an earlier attempt finished it.
-    """
+    """A build, or an update of the index in `store`; a finished stage is not done again."""
 
     def __init__(
         self,
@@ -160,11 +154,7 @@ class BuildJob:
         return BuildReport(tuple(stages), facts)
 
     def list_tables(self, source: Source, known: Store | None = None) -> Facts:
-        """List the tables of the lake; stages that were made from another list are forgotten.
-
-        known: an index of the lake, from which the tables inside files that are as before are
-        taken.
-        """
+        """List the tables of the lake, `known` ones unopened; forget stages of another listing."""
 
         def work(folder: Path) -> Facts:
             return source.list_into(self.workers, folder, known)
@@ -218,10 +208,7 @@ class BuildJob:
         n_bytes: int,
         alone: bool = False,
     ) -> list[FolderEntry]:
-        """Write each folder in a task of its own, unless an earlier attempt completed it.
-
-        `n_bytes` is what all of them are made of; see `pexeso.build.workers.Needs`.
-        """
+        """Write each folder in a task of its own, unless an earlier attempt completed it."""
         first, self._n_folders = self._n_folders, self._n_folders + n_folders
 
         def work(folder: Path) -> Facts:
@@ -404,10 +391,7 @@ def workers_for(
     master: str | None,
     conf: Mapping[str, Any] | None,
 ) -> AbstractContextManager[Workers]:
-    """Return what runs the tasks of work on an index; what it raises becomes errors of pexeso.
-
-    A master, settings, an active session, or tables of Spark say that the work is for Spark.
-    """
+    """Return what runs tasks: Spark for its settings, session or tables, else this machine."""
     require_choice("engine", engine, ENGINES)
     is_of_spark = source is not None and not source.is_files
     if engine == LOCAL and (master is not None or conf):

@@ -420,10 +420,7 @@ def add_parts(
 
 
 def _read_again(job: BuildJob, source: FolderSource) -> list[str]:
-    """Read the files again that have not changed since they were indexed; an append reads new ones.
-
-    Returns the tables of the index that are left out.
-    """
+    """Read the unchanged files of the lake again; return the indexed tables that are left out."""
     job.list_tables(source)
     find = partial(find_changes, job, source, compare="modified", to_read=(UNCHANGED,))
     changes = job.stage("changes", find)

@@ -204,10 +204,7 @@ def _read(pipe: IO[bytes]) -> Iterator[bytes]:
 
 
 class Attempt:
-    """One attempt at a task: its folder, and what it has measured.
-
-    Files in a folder below that are taken over when the task has ended.
-    """
+    """One attempt at a task: its folder, of which files are taken over, and its measures."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -349,10 +346,7 @@ def _counted(run: tuple[Any, Path, Facts]) -> tuple[Any, Path, Facts]:
 
 
 def _fitting(memory: int) -> int:
-    """Return how many tasks of so many bytes of memory run at a time on this machine, 1 at least.
-
-    They may take the greater part of what is free, and leave the rest to files that are read.
-    """
+    """Return how many tasks of so many bytes fit in the free memory, 1 at least."""
     free = available_memory()
     return sys.maxsize if free is None else max(1, int(SHARE_OF_MEMORY * free) // max(1, memory))
 

@@ -95,10 +95,7 @@ class LakeSample:
         return _totals(self.chosen, [file.n_bytes for file in self.chosen])
 
     def count(self, kind: str, *, kept: bool = True) -> int:
-        """Count the records of a kind.
-
-        Records with a reason why they are left out count only if `kept` is False.
-        """
+        """Count the records of a kind, those that are left out only without `kept`."""
         return sum(len(self._of(records, kind, kept)) for records in self.records)
 
     def rows(self, kind: str) -> list[pa.Table]:
@@ -216,10 +213,7 @@ _REFERENCE_SECONDS = 0.115
 
 
 def machine_factor(cores: int) -> float:
-    """Measure how much slower all cores are now than those of the machine of the constants.
-
-    Takes about a tenth of a second where nothing else runs.
-    """
+    """Measure how much slower all cores are now than those of the machine of the constants."""
 
     def work(_: int) -> None:
         for _ in range(_ROUNDS):
