@@ -291,10 +291,7 @@ def prune(
     row_count_gate: bool = True,
     bounds: bool = True,
 ) -> Pruned:
-    """Remove the edges that types, numbers of rows and bounds refute.
-
-    Memory is that of a block of edges and of the edges that are left.
-    """
+    """Remove the edges that types, numbers of rows and bounds refute, a block at a time."""
     columns_of = _columns_by_token(profiles)
     n_rows = np.array(
         [_UNKNOWN if profile.n_rows is None else profile.n_rows for profile in profiles]
@@ -322,10 +319,7 @@ def prune(
 
 @dataclass(frozen=True)
 class _Columns:
-    """The columns of one token as arrays over the tables that have it, ascending.
-
-    Bounds are ranks of values, `_UNKNOWN` where there is none.
-    """
+    """The columns of one token as arrays over the tables that have it; bounds are ranks."""
 
     tables: np.ndarray
     family: np.ndarray
@@ -340,11 +334,7 @@ class _Columns:
         return ~self.fits[self.family[children], self.family[parents]]
 
     def refuted(self, parents: np.ndarray, children: np.ndarray) -> np.ndarray:
-        """Return the pairs whose child has a value that its parent lacks: bool (p,).
-
-        A bound refutes where it is a witness of the child, or no value of the child lies before it,
-        and a cover of the parent.
-        """
+        """Return the pairs whose child has a witness beyond a cover of its parent: bool (p,)."""
         ours = {name: flag[children] for name, flag in self.flags.items()}
         theirs = {name: flag[parents] for name, flag in self.flags.items()}
         out = ours["has_value"] & theirs["all_null"]

@@ -126,10 +126,7 @@ def containments_of(
     read_seconds: float = 0.0,
     progress: Callable[[str], None] | None = None,
 ) -> Containments:
-    """Find the contained tables of a lake that was read.
-
-    The driver holds what is known of each column of each table, and the edges that are left.
-    """
+    """Find the contained tables of a lake that was read; the driver holds the edges."""
     clock = Clock(progress, read_seconds)
     candidates = candidates_of(read, clock, options, synonyms)
     tables = candidates.tables
@@ -309,11 +306,7 @@ def count_contained(
     semantics: str = "set",
     min_containment: float = 1.0,
 ) -> list[tuple[int, int, int]]:
-    """Count the rows of children that occur in parents, in tasks of Spark or threads.
-
-    Returns parent, child and number of rows of the pairs of which at least `min_containment` of the
-    child's rows are contained, in order.
-    """
+    """Return parent, child and common rows of pairs with at least `min_containment`, in order."""
     work = partial(_count_unit, semantics=semantics, min_containment=min_containment)
     return sorted(tuple(row.values()) for row in work_in_tasks(spark, units, work, _ROW))
 

@@ -324,11 +324,7 @@ def _common(families: Iterable[str], table: str) -> str:
 
 
 def cell_places(table: TableOfPieces, tokens: Sequence[Token]) -> list[dict[str, Any]]:
-    """Return where the cells of some columns are, as plain JSON for `hashes_of_rows`.
-
-    Of each piece: ``path`` and ``number``; ``columns``, their places in it, None for one that it
-    lacks; ``constants``, what a folder says of these.
-    """
+    """Return where the cells of some columns are, a place of each piece, for `hashes_of_rows`."""
     names = {column.token: column.name for column in table.columns}
     places = []
     for piece, more in zip(table.pieces, table.constants, strict=True):

@@ -157,11 +157,7 @@ def _has_sql(columns: QueryColumns, join_request: JoinRequest) -> bool:
 
 
 def read_join(pages: Pages, columns: QueryColumns, given: dict[str, str]) -> JoinRequest:
-    """Return the join that an URL asks for.
-
-    By a rule, and by a key of several columns, there are no values alike: what an URL says of
-    them is left aside, as it was of another way.
-    """
+    """Return the join that an URL asks for; what it says of another way is left aside."""
     is_rule = given.get("method") == "transform"
     names = ("lake_column", *OF_JOIN)
     if is_rule:

@@ -36,10 +36,7 @@ if TYPE_CHECKING:
 
 
 class Agents:
-    """The tools for agents as an app, made when the first agent asks: most servers never have one.
-
-    Agents and pages ask the same open index: models are loaded once, and the turns are for all.
-    """
+    """The tools for agents as an app, made when the first agent asks: few servers have one."""
 
     def __init__(self, served: ServedIndex) -> None:
         self._served = served

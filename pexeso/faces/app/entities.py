@@ -138,10 +138,7 @@ class EntityColumn:
     def candidates(
         self, column: QueryColumn, expected: Sequence[list[Expected]], limits: Sequence[int]
     ) -> list[list[dict[str, Any]]]:
-        """Return for each query value the values that are near it, best first.
-
-        `expected` has the properties that each value should have.
-        """
+        """Return for query values the values near them, best first by `expected` properties too."""
         encoded = self._index._opened.encode(column)
         near = self.lookup.near(encoded, self.max_distance, MAX_CANDIDATES)
         names = self.lookup.texts.take(pa.array(near.position)).to_pylist()

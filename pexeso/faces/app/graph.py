@@ -127,10 +127,7 @@ def graph(pages: Pages, request: Request) -> Page:
 
 
 def graph_file(pages: Pages, request: Request, kind: str) -> Iterator[bytes]:
-    """Return the pieces of a file of all joins: JSON as the command line prints it, or an export.
-
-    It is written to disk first, so that memory does not grow with it.
-    """
+    """Return the pieces of a file of all joins, JSON or an export, which is on the disk first."""
     form = OF_FILES.get(f".{kind}")
     if form is None and kind != "json":
         raise InputError(f"A join graph is written as {', '.join(OF_FILES)} or .json.")

@@ -210,10 +210,7 @@ def _read(pages: Pages, parameters: dict[str, str]) -> AcquireRequest:
 
 
 def _have(pages: Pages, parameters: dict[str, str]) -> dict[str, Any]:
-    """Return the fields of what is to be explained: of a table given, or of the lake, and no path.
-
-    They say how its file is read, too.
-    """
+    """Return the fields of what is to be explained and how it is read: of a table, and no path."""
     if parameters.get("table"):
         table = pages.tables[parameters["table"]]
         return {"have": f"{table.spec}:{parameters.get('have') or '#0'}", **table.reading.to_dict()}

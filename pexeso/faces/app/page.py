@@ -383,10 +383,7 @@ async def asset_answer(request: HttpRequest) -> Response:
 
 @dataclass(frozen=True)
 class Pages:
-    """What pages are made of; `start` takes the files of an index that is not there yet.
-
-    `reconcile_path` is where OpenRefine asks.
-    """
+    """What pages are made of; `start` takes the files of an index that is not there yet."""
 
     served: ServedIndex
     tables: QueryTables

@@ -239,10 +239,7 @@ def search(pages: Pages, request: Request) -> Page:
 
 
 def read_search(pages: Pages, columns: QueryColumns, given: dict[str, str]) -> SearchRequest:
-    """Return the request of an URL.
-
-    What an URL has for another way to search is left aside: sliders have no meaning in each.
-    """
+    """Return the request of an URL; what it says of another way to search is left aside."""
     chosen = only(given, (*OPTIONS, "explain"))
     method = chosen.get("method", "semantic")
     if columns.is_key:

@@ -68,10 +68,7 @@ def demo(keep: str | None) -> None:
 
 
 def demo_folder() -> Path:
-    """Return the folder of the demo lake.
-
-    The path is relative if the folder lies below the current folder.
-    """
+    """Return the folder of the demo lake, relative if it lies below the current folder."""
     folder = Path(pexeso.__file__).resolve().parent / "demo"
     if not (folder / LAKE).is_dir():
         raise Failure(

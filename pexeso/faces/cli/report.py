@@ -78,10 +78,7 @@ def shared_lines(result: Matches[Any]) -> list[list[Any]]:
 
 
 def table_with_context(columns: Sequence[Column], matches: Sequence[Any]) -> Table:
-    """Return a table of columns found with their copies, where there are any, and what they bring.
-
-    On a terminal the last column is as wide as there is room, within bounds.
-    """
+    """Return a table of columns found, with their copies and what they bring, as there is room."""
     columns, width = (*columns, COPIES), BRINGS_WIDTH
     if sys.stdout.isatty():
         used = max(map(display_width, table_lines(*table_of(columns, matches), limit=MAX_NAME)))
@@ -471,10 +468,7 @@ def _semantically(match: CombinedMatch) -> str:
 
 
 def _combined_why(match: CombinedMatch, n_shown: int) -> list[str]:
-    """Format the semantic pairs of a match, or its shared values if there are none.
-
-    The shared values are among the semantic pairs. A program that joins the column comes first.
-    """
+    """Format the program that joins a column, if any, and its pairs or shared values."""
     if match.transform is not None:
         program = f"{INDENT}program: {plain(match.transform.program, MAX_NAME)}"
         return [program, *_combined_values(match, n_shown)]

@@ -79,10 +79,7 @@ async def answered_streams() -> AsyncIterator[
 
 
 class Requests:
-    """Lines, in which what looks like a request and has an id of another kind is none.
-
-    The library would take it for a notification, which has no answer.
-    """
+    """Lines without requests of odd ids, which the library would take for notifications."""
 
     def __init__(self, lines: Any) -> None:
         self._lines = lines

@@ -106,10 +106,7 @@ def _with_rights(service: Service, request: QueryRequest) -> QueryRequest:
 
 
 def split_lake_spec(catalog: Catalog, query: str) -> tuple[str, str]:
-    """Split ``TABLE:COLUMN`` of the lake; the rest, as ``:#3``, names a column by its position.
-
-    What names no column of the table stays as it is.
-    """
+    """Split ``TABLE:COLUMN``; a column of the table goes by its position, as ``:#3``."""
     table, columns = catalog.split(query)
     if columns is None:
         return table, ""

@@ -160,10 +160,7 @@ def transform(
     check: Callable[[TransformJoin], None] | None = None,
     **live: Any,
 ) -> TransformJoin:
-    """Answer a request for a program, and write it where it has a file.
-
-    `check` is called with the join before anything is written, and raises where it has no use.
-    """
+    """Answer a request for a program; `check` may refuse the join before it is written."""
     from pexeso.transform.joins.learned import learn_transformation
 
     if request.save is not None:

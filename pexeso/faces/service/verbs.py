@@ -363,10 +363,7 @@ class ServedIndex:
 
     @contextmanager
     def turn(self) -> Iterator[Service]:
-        """Wait for a turn, of which there are as many at once as processors, and two at least.
-
-        The service of a turn answers from the snapshot of now, whoever reloads meanwhile.
-        """
+        """Wait for a turn, of which there are few, and yield a service of the snapshot of now."""
         with self._turns:
             yield self._service.pinned()
 

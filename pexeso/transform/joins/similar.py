@@ -60,10 +60,7 @@ def with_similar(
 
 
 def nearest_values(texts: pa.Array, keys: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return the most similar key of each text, by the default model at its usual distance.
-
-    Of dates, numbers and codes, of which near ones are others, it is one that is equal.
-    """
+    """Return the most similar key of each text, by the default model; an equal one of codes."""
     columns = [side.cast(pa.string()) for side in (texts, keys)]
     normaliser, kind = Normaliser(), exact_kind(columns[0])
     left, right = normaliser.normalise_columns(columns)

@@ -354,10 +354,7 @@ def judged(
     *,
     n_fitted: int | None = None,
 ) -> ProgramFit:
-    """Apply a program to all rows of the source, and count the target values that it writes.
-
-    ``n_fitted`` of its operators were chosen by these rows, by default all.
-    """
+    """Count the target values that a program writes, `n_fitted` of whose operators were fitted."""
     column = targets[target]
     of_rows = apply_program(program, [source_column.cells for source_column in source.columns])
     written = pc.unique(of_rows).drop_null()
@@ -449,10 +446,7 @@ def _own_text(program: Program) -> str:
 
 
 def _is_other_date(program: Program, source: TextTable, target: TextColumn) -> bool:
-    """Return whether a program writes dates or numbers by putting in some of its own.
-
-    The days of one year are those of another, whatever happened on them.
-    """
+    """Return whether a program makes dates or numbers of others by putting in some of its own."""
     own = _own_text(program)
     if not any(map(str.isalnum, own)):
         return False

@@ -391,10 +391,7 @@ _FORMER_CODES = ("BUR", "DDR", "FXX", "TMP", "YMD", "ZAR")
 
 @cache
 def lists() -> dict[tuple[str, str], dict[str, str]]:
-    """Return what is written for each small text, by what the texts are and what is written.
-
-    Currencies are named as in the Unicode CLDR; they are read by their names of ISO 4217 too.
-    """
+    """Return what is written for each small text, by the kinds of both (CLDR, ISO 4217)."""
     own = json.loads(files(__package__).joinpath("lists.json").read_text("utf-8"))
     territories = package_data("territories.json")
     numbers = [str(number) for number in range(1, 13)]

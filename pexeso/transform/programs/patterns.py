@@ -142,10 +142,7 @@ class Runs:
     lengths: np.ndarray
 
     def have(self, shape: Shape, at: np.ndarray) -> np.ndarray:
-        """Return which texts, whose runs are of the kinds of a shape, have it.
-
-        The numbers of their first runs are `at`.
-        """
+        """Return which texts have a shape, whose first runs are numbered by `at`."""
         fits = np.ones(len(at), bool)
         numbers: list[np.ndarray] = []
         for run in shape:
