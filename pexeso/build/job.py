@@ -384,14 +384,15 @@ def build(
         return job.commit({}, written, facts=facts)
 
 
+@contextmanager
 def workers_for(
     source: Source | None,
     writer: BuildWriter,
     engine: str,
     master: str | None,
     conf: Mapping[str, Any] | None,
-) -> AbstractContextManager[Workers]:
-    """Return what runs tasks: Spark for its settings, session or tables, else this machine."""
+) -> Iterator[Workers]:
+    """Yield what runs tasks: Spark for its settings, session or tables, else this machine."""
     require_choice("engine", engine, ENGINES)
     is_of_spark = source is not None and not source.is_files
     if engine == LOCAL and (master is not None or conf):
@@ -407,11 +408,22 @@ def workers_for(
     on_spark = engine == SPARK or master is not None or bool(conf) or is_of_spark
     if engine == AUTO:
         on_spark |= has_session()
-    if not on_spark:
-        return _local_workers(writer)
-    _require_spark(is_of_spark or master is not None)
-    settings = {**({} if is_of_spark else SMALL_LAKE_SETTINGS), **(conf or {})}
-    return _spark_workers(writer, master, settings)
+    workers: LocalWorkers | SparkWorkers = LocalWorkers()
+    if on_spark:
+        _require_spark(is_of_spark or master is not None)
+        settings = {**({} if is_of_spark else SMALL_LAKE_SETTINGS), **(conf or {})}
+        workers = SparkWorkers(partial(spark_session, master, conf=settings))
+    if_full = (
+        f"the index '{writer.name}' was not written. Free some space and run the command again, "
+        "which goes on with the stages that are finished, or choose another place."
+    )
+    try:
+        with workers, plain_task_errors(f"building '{writer.name}'", if_full):
+            yield workers
+    except SparkError:
+        if isinstance(workers, SparkWorkers) and not (workers.has_spark or writer.resumed):
+            writer.keep = False  # it could not be started, and little was done before
+        raise
 
 
 def _require_spark(needs_spark: bool) -> None:
@@ -425,34 +437,6 @@ def _require_spark(needs_spark: bool) -> None:
         "machine, and for each about four times the memory of the largest partition or file"
     )
     raise MissingPackageError(lack_of("pyspark", "Spark", instead))
-
-
-@contextmanager
-def _local_workers(writer: BuildWriter) -> Iterator[LocalWorkers]:
-    with LocalWorkers() as workers, _plain_errors(writer):
-        yield workers
-
-
-@contextmanager
-def _spark_workers(
-    writer: BuildWriter, master: str | None, settings: Mapping[str, Any]
-) -> Iterator[SparkWorkers]:
-    workers = SparkWorkers(partial(spark_session, master, conf=settings))
-    try:
-        with workers, _plain_errors(writer):
-            yield workers
-    except SparkError:
-        if not workers.has_spark and not writer.resumed:
-            writer.keep = False  # it could not be started, and little was done before
-        raise
-
-
-def _plain_errors(writer: BuildWriter) -> AbstractContextManager[None]:
-    return plain_task_errors(
-        f"building '{writer.name}'",
-        f"the index '{writer.name}' was not written. Free some space and run the command again, "
-        "which goes on with the stages that are finished, or choose another place.",
-    )
 
 
 def has_session() -> bool:

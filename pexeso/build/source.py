@@ -33,6 +33,7 @@ from pexeso.lake.catalog import SCHEMA, TABLES, Catalog
 from pexeso.lake.files import (
     KnownContainers,
     SkippedFile,
+    TableFile,
     find_tables,
     list_folder,
     look_at_lake,
@@ -281,14 +282,17 @@ def read_tables(
     """Convert a listing of files to records; a bad file becomes a record with its reason."""
     for batch in batches:
         files = (table_of_row(root, row) for row in rows_by_file(batch))
-        records = lake_records(
-            files,
-            options.rules,
-            options.normaliser,
-            max_bytes=options.max_table_bytes,
-            wanted=wanted,
-        )
-        yield from hashed_records(records, value_key()) if options.values == HASHED else records
+        yield from records_of(files, options, wanted)
+
+
+def records_of(
+    files: Iterable[TableFile], options: BuildOptions, wanted: Sequence[Records]
+) -> Batches:
+    max_bytes = options.max_table_bytes
+    records = lake_records(
+        files, options.rules, options.normaliser, max_bytes=max_bytes, wanted=wanted
+    )
+    return hashed_records(records, value_key()) if options.values == HASHED else records
 
 
 def rows_by_file(batch: pa.RecordBatch) -> list[dict[str, Any]]:

@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.build.source import records_of
 from pexeso.build.workers import HERE_BYTES
 from pexeso.lake.files import TableFile
-from pexeso.lake.hashed_values import hashed_records, value_key
-from pexeso.lake.records import Records, lake_records
-from pexeso.options import HASHED, BuildOptions
+from pexeso.lake.records import Records
+from pexeso.options import BuildOptions
 from pexeso.runtime.system import available_processors
 
 _FIELDS = [
@@ -47,24 +47,11 @@ class LakeSample:
         wanted: Sequence[Records],
         progress: Callable[[int, int], None] | None = None,
     ) -> LakeSample:
-        """Read the chosen files.
-
-        `wanted` is as for `lake_records`, and `progress` as for
-        `pexeso.build.diagnostics.estimate.estimate_build`.
-        """
         records, seconds = [], 0.0
         for n_finished, file in enumerate(chosen, 1):
             started = time.perf_counter()
-            batches = lake_records(
-                [file],
-                options.rules,
-                options.normaliser,
-                max_bytes=options.max_table_bytes,
-                wanted=wanted,
-            )
-            if options.values == HASHED:
-                batches = hashed_records(batches, value_key())
-            records.append(pa.Table.from_batches(list(batches)).select(_FIELDS))
+            batches = list(records_of([file], options, wanted))
+            records.append(pa.Table.from_batches(batches).select(_FIELDS))
             seconds += time.perf_counter() - started
             if progress is not None:
                 progress(n_finished, len(chosen))
