@@ -16,12 +16,7 @@ SPACE = DenseSpace(PartitionLayoutOptions())
 
 
 def advise(
-    query: np.ndarray,
-    others: np.ndarray,
-    learnt=None,
-    min_precision=None,
-    usual=0.15,
-    weights=None,
+    query: np.ndarray, others: np.ndarray, learnt=None, min_precision=None, usual=0.15, weights=None
 ):
     sides = torch.from_numpy(query), torch.from_numpy(others)
     return advise_pair(SPACE, *sides, learnt, usual, min_precision, weights)
