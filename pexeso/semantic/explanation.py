@@ -60,9 +60,7 @@ def _catalog_entry(store: Store, table: str, column: str) -> tuple[str, dict[str
     if not catalog.has(table):  # labels cut a column whose name holds colons at the last one
         table, rest = catalog.split(f"{table}:{column}")
         column = rest or ""
-    rows = catalog.columns(
-        ["name", "label", "position", "reason", "column_id"], among=pa.array([table])
-    ).sort_by("position")
+    rows = catalog.columns_of(table, ["name", "label", "reason", "column_id"])
     if not rows.num_rows:
         reason = catalog.why_not(table, store.manifest.facts["lake"])
         raise InputError(f"{reason} Got the column '{table}:{column}'.")

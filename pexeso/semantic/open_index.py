@@ -238,8 +238,7 @@ class OpenIndex:
 
     def labels_of(self, table: str) -> list[str]:
         """Return the labels of the columns of a table, in their order."""
-        columns = self.catalog.columns(["label", "position"], among=pa.array([table]))
-        return columns.sort_by("position")["label"].to_pylist()
+        return self.catalog.columns_of(table, ["label"])["label"].to_pylist()
 
 
 def open_without_models(path: str | os.PathLike[str] | Location) -> OpenIndex:

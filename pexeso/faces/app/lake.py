@@ -74,9 +74,8 @@ def table(pages: Pages, request: Request) -> Page:
     index = pages.served.index
     facts = lake_table(pages, request.query_params.get("name", ""))
     name = facts["table"]
-    among = pa.array([name], pa.string())
     fields = ["position", "label", "kind", "n_rows", "n_missing", "n_distinct", "reason"]
-    columns = index.catalog.columns(fields, among=among).sort_by("position").to_pylist()
+    columns = index.catalog.columns_of(name, fields).to_pylist()
     rows, missing = _rows(pages, name)
     if rows is not None:
         rows = rows.slice(0, ROWS_SHOWN).select(range(min(rows.num_columns, COLUMNS_SHOWN)))

@@ -549,9 +549,7 @@ def lake_table_to_search(pages: Pages, name: str) -> QueryTable:
 
 def position_of(pages: Pages, table: str, label: str) -> str:
     """Return what names a column of the lake behind the name of a file, as ``#3``."""
-    among = pa.array([table], pa.string())
-    columns = pages.served.index.catalog.columns(["label", "position"], among=among)
-    labels = columns.sort_by("position")["label"].to_pylist()
+    labels = pages.served.index._opened.labels_of(table)
     if label not in labels:
         raise InputError(f"The index has no column {label!r} of {table!r}.")
     return f"#{labels.index(label)}"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
-import pyarrow as pa
 
 from pexeso.composite.key_explanation import KeyExplanation
 from pexeso.errors import InputError
@@ -199,7 +198,7 @@ def search(pages: Pages, request: Request) -> Page:
         if columns.table.is_of_lake:
             hidden["exclude_self"] = ON
         form = Form(f"{path}/search", "Search", fields, hidden, live="found")
-        link = partial(match_link, pages, columns, _at_its_distance(search_request, section))
+        link = partial(match_link, columns, _at_its_distance(search_request, section))
         return {
             "table": columns.table,
             "columns": columns,
@@ -262,11 +261,7 @@ def _at_its_distance(search_request: SearchRequest, section: Any) -> SearchReque
 
 
 def match_link(
-    pages: Pages,
-    columns: QueryColumns,
-    search_request: SearchRequest,
-    match: Any,
-    page: str = "match",
+    columns: QueryColumns, search_request: SearchRequest, match: Any, page: str = "match"
 ) -> str:
     named = spec_of(match.columns) if columns.is_key else match.column
     target = {"column": columns.parameter, "lake_column": f"{match.table}:{named}"}
@@ -567,9 +562,7 @@ def _command(pages: Pages, request: ExplainRequest, pair: RequestedMatch) -> str
 
 def _is_searched(pages: Pages, pair: RequestedMatch) -> bool:
     table, column = pair.lake_table, str(pair.lake_columns)
-    among = pa.array([table], pa.string())
-    rows = pages.served.index.catalog.columns(["name", "position", "reason"], among=among)
-    rows = rows.sort_by("position")
+    rows = pages.served.index.catalog.columns_of(table, ["name", "reason"])
     if not rows.num_rows:
         raise InputError(pages.served.index.catalog.why_not(table, pages.served.index.lake))
     return not rows["reason"][find_column(rows["name"].to_pylist(), column)].is_valid

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from pexeso.faces.cli.errors import seconds_waited
-from pexeso.faces.cli.options import CountOrAll, cli_option
+from pexeso.faces.cli.options import CountOrAll
 from pexeso.faces.cli.output import (
     MAX_NAME,
     display_width,
@@ -24,7 +24,6 @@ from pexeso.faces.cli.output import (
     write_json_line,
 )
 from pexeso.faces.cli.streams import styled
-from pexeso.faces.service.schema import OUTPUT
 from pexeso.options import ROWS
 from pexeso.runtime.formatting import many, percent, plain
 
@@ -210,20 +209,6 @@ class PairsCount(CountOrAll):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         number = super().convert(value, param, ctx)
         return number if isinstance(number, int) else ALL_PAIRS
-
-
-def shown_option(name: str, help_text: str) -> Callable[[Any], Any]:
-    """Return the option for the number of values shown of each column, the parameter `n_shown`."""
-    return cli_option(
-        name,
-        "n_shown",
-        group=OUTPUT,
-        type=PairsCount(),
-        default=5,
-        metavar="N|all",
-        show_default=True,
-        help=help_text,
-    )
 
 
 class Layout(NamedTuple):

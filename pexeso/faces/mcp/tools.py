@@ -347,9 +347,7 @@ def join_graph(call: Call, given: dict[str, Any]) -> dict[str, Any]:
     """
     table, index = given["table"], call.service.open(call.index)
     if table is not None:
-        table = index.catalog.named(table)
-        if not index.catalog.has(table):
-            raise InputError(index.catalog.why_not(table, index.lake))
+        table = index.catalog.known(table, index.lake)
     return presentation.graph(call, call.service.run(call.request(GraphRequest, given)), table)
 
 

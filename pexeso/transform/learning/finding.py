@@ -44,24 +44,22 @@ _NOTHING = pa.scalar("", pa.large_string())
 # Where there are more keys, only constants as long as the program's are looked for.
 _FEW_KEYS = 10_000
 
+# Keys that must hold another constant.
+_MIN_KEYS = 2
+
 # Places in the keys that are looked at for a constant between two pieces of rows.
 _MAX_STARTS = 64
 
 
 def with_other_constants(
-    program: Program,
-    columns: Sequence[pa.Array],
-    keys: pa.Array,
-    *,
-    min_keys: int = 2,
-    limit: int = 4,
+    program: Program, columns: Sequence[pa.Array], keys: pa.Array, *, limit: int = 4
 ) -> list[Program]:
     """Return a program with each of its constants changed into those that write most keys."""
     counts: dict[tuple[int, str], int] = {}
     for at, operator in enumerate(program.operators):
         if isinstance(operator, Constant) and len(program.operators) > 1:
             for text, count in _counted(program, at, columns, keys):
-                if count >= min_keys and text != operator.text:
+                if count >= _MIN_KEYS and text != operator.text:
                     counts[at, text] = counts.get((at, text), 0) + count
     best = sorted(counts, key=lambda change: (-counts[change], change))[:limit]
     operators = program.operators

@@ -351,8 +351,11 @@ _SMALL = "i\N{GREEK SMALL LETTER SIGMA}"
 
 def _of_list(kind: str, form: str, entries: Mapping[str, str]) -> Conversion:
     duckdb, spark = (
-        " ".join(f"WHEN {quote(text)} THEN {quote(new)}" for text, new in entries.items())
-        for quote in (_duckdb_quoted, _spark_quoted)
+        " ".join(
+            f"WHEN {_literal(text, quote)} THEN {_literal(new, quote)}"
+            for text, new in entries.items()
+        )
+        for quote in ("''", "\\'")
     )
     return Conversion(
         lambda text: entries.get(lower(text)),
@@ -364,12 +367,8 @@ def _of_list(kind: str, form: str, entries: Mapping[str, str]) -> Conversion:
     )
 
 
-def _duckdb_quoted(text: str) -> str:
-    return "'" + text.replace("'", "''").replace("{", "{{").replace("}", "}}") + "'"
-
-
-def _spark_quoted(text: str) -> str:
-    return "'" + text.replace("'", "\\'").replace("{", "{{").replace("}", "}}") + "'"
+def _literal(text: str, quote: str) -> str:
+    return "'" + text.replace("'", quote).replace("{", "{{").replace("}", "}}") + "'"
 
 
 _FACTOR = r"[0-9]{1,6}(?:\.[0-9]{1,8})?"
