@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from pexeso.errors import InputError
 from pexeso.redundancy import SEMANTICS
-from pexeso.redundancy.candidates import GATES, Profile, prune, schema_graph
+from pexeso.redundancy.candidates import GATES, prune, schema_graph
 from pexeso.redundancy.lake_reading import (
     FileOfTable,
     LakeRows,
@@ -200,18 +200,20 @@ def candidates_of(
     n_edges = graph.n_edges
     clock.end("schema", n_edges)
     clock.begin("types")
-    profiles = [
-        Profile(
-            {column.token: (column.family, column.stats) for column in table.columns}, table.n_rows
-        )
-        for table in tables
-    ]
-    bounds = options.min_containment == 1.0
-    pruned = prune(graph, profiles, row_count_gate=options.row_count_gate, bounds=bounds)
+    parents, children, removed = prune(
+        graph,
+        [
+            {column.token: (column.family, column.stats) for column in table.columns}
+            for table in tables
+        ],
+        np.array([table.n_rows for table in tables], np.int64),
+        row_count_gate=options.row_count_gate,
+        bounds=options.min_containment == 1.0,
+    )
     for gate in GATES:
-        n_edges -= pruned.removed[gate]
+        n_edges -= removed[gate]
         clock.end(gate, n_edges)
-    return Candidates(tuple(tables), files, tuple(left_out), pruned.parents, pruned.children)
+    return Candidates(tuple(tables), files, tuple(left_out), parents, children)
 
 
 def tables_of(
