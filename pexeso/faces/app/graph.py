@@ -134,10 +134,8 @@ def graph_file(pages: Pages, request: Request, kind: str) -> Iterator[bytes]:
     graph_request = _read(pages, dict(request.query_params))
     with temporary_folder("pexeso-graph-") as folder:
         path = folder / f"joins.{kind}"
-        write = partial(_write_json, path=path) if form is None else partial(write_export, form)
-        pages.served.run(
-            graph_request, take=write if form is None else lambda edges: write(edges, path)
-        )
+        write = _write_json if form is None else partial(write_export, form)
+        pages.served.run(graph_request, take=lambda edges: write(edges, path))
         stream = path.open("rb")
 
     def pieces() -> Iterator[bytes]:

@@ -182,7 +182,7 @@ def search(pages: Pages, request: Request) -> Page:
             else None
         )
         options = section["options"] if section else _usual(pages, columns, search_request)
-        path, index = columns.path, pages.served.path
+        path = columns.path
         share = search_request.min_joinability or _usual_share(columns, search_request, options)
         values = {
             "method": search_request.method,
@@ -226,12 +226,10 @@ def search(pages: Pages, request: Request) -> Page:
             "reject": None if columns.is_key else rejected_pair(pages, result),
             "back": url(f"{path}/search", _given(request, columns)),
             "link": link,
-            "command": command_line(
-                search_request, columns.table, columns.spec, index, options=OPTIONS
-            ),
+            "command": command_line(search_request, columns.table, columns.spec, options=OPTIONS),
             "python": None
             if columns.is_key
-            else python_lines(search_request, columns.table, columns.spec, index, options=OPTIONS),
+            else python_lines(search_request, columns.table, columns.spec, options=OPTIONS),
         }
 
     return Page("search.html", shown, response.to_dict, fragment="found.html")
@@ -435,7 +433,9 @@ def match(pages: Pages, request: Request) -> Page:
     columns, catalog = query_columns(pages, request), pages.served.index.catalog
     named = parameters.get("lake_column", "")
     if columns.is_key:
-        return _by_key(pages, RequestedMatch(columns, *catalog.split(named), parameters))
+        pair = RequestedMatch(columns, *catalog.split(named), parameters)
+        explain_request = pair.request(ExplainRequest, pages)
+        return _page_of_key(pair, explain_request, pages.served.run(explain_request))
     pair = RequestedMatch(columns, *split_lake_column(catalog, named), parameters)
     indexed = _is_searched(pages, pair)
     method = parameters.get("method") or "semantic"
@@ -457,7 +457,7 @@ def _by_similar_values(pages: Pages, pair: RequestedMatch, ways: list[Any]) -> P
     request = pair.request(ExplainRequest, pages, **fields)
     explained = pages.served.run(request)
     if isinstance(explained, KeyExplanation):  # of columns that are joined by equal values alone
-        return _page_of_key(pages, pair, request, explained)
+        return _page_of_key(pair, request, explained)
 
     def shown() -> dict[str, Any]:
         section = section_of_explanation(explained, OF_EXPLANATION)
@@ -475,7 +475,7 @@ def _by_similar_values(pages: Pages, pair: RequestedMatch, ways: list[Any]) -> P
             "card": card,
             "ways": ways,
             "join": pair.link("join", **{name: getattr(request, name) for name in OF_DISTANCE}),
-            "command": _command(pages, request, pair),
+            "command": _command(request, pair),
         }
 
     return Page("match.html", shown, explained.to_dict)
@@ -535,29 +535,20 @@ def _by_rule(pages: Pages, pair: RequestedMatch, ways: list[Any]) -> Page:
     return Page("match_rule.html", shown, learned.to_dict)
 
 
-def _by_key(pages: Pages, pair: RequestedMatch) -> Page:
-    request = pair.request(ExplainRequest, pages)
-    return _page_of_key(pages, pair, request, pages.served.run(request))
-
-
-def _page_of_key(
-    pages: Pages, pair: RequestedMatch, request: ExplainRequest, explained: KeyExplanation
-) -> Page:
+def _page_of_key(pair: RequestedMatch, request: ExplainRequest, explained: KeyExplanation) -> Page:
     exact = replace(pair, lake_table=explained.table, lake_columns=spec_of(explained.columns))
     shown = {
         **exact.shown(None),
         "found": explained,
         "join": exact.link("join"),
-        "command": _command(pages, request, pair),
+        "command": _command(request, pair),
     }
     return Page("match_key.html", shown, explained.to_dict)
 
 
-def _command(pages: Pages, request: ExplainRequest, pair: RequestedMatch) -> str:
+def _command(request: ExplainRequest, pair: RequestedMatch) -> str:
     named = pair.query_columns
-    return command_line(
-        request, named.table, named.spec, pages.served.path, pair.lake_column, options=OF_DISTANCE
-    )
+    return command_line(request, named.table, named.spec, pair.lake_column, options=OF_DISTANCE)
 
 
 def _is_searched(pages: Pages, pair: RequestedMatch) -> bool:

@@ -105,7 +105,7 @@ def acquire(request: AcquireRequest, html: str | None, overwrite: bool, form: st
     if form != "json":
         talk(_searched(result))
     if html is not None:
-        write_page(iter([result.to_html() or ""]), html, overwrite=overwrite)
+        write_page([result.to_html() or ""], html, overwrite=overwrite)
 
 
 def plan_lines(result: AcquisitionResult) -> list[str]:

@@ -173,7 +173,7 @@ def find(request: RedundancyRequest, html: str | None, form: str | None) -> None
         from pexeso.results.pages.redundancy import redundancy_page
 
         page = redundancy_page(result.to_dict(), lake=result.containments.lake)
-        write_page(iter([page]), html, overwrite=request.overwrite)
+        write_page([page], html, overwrite=request.overwrite)
 
 
 _SHOWN = 10
