@@ -44,7 +44,6 @@ from pexeso.lake.hashed_values import hashed_records, value_key
 from pexeso.lake.readers.options import LakeSettings
 from pexeso.lake.records import Records, lake_records
 from pexeso.options import HASHED
-from pexeso.registry import requested_parts
 from pexeso.runtime.exchange import BucketWriter, batches_of_bucket, bucket_files
 from pexeso.store.io.location import Location, is_url, require_utf8
 from pexeso.store.io.parquet import n_bytes_of, parquet_files, spark_path, write_parquet_folder
@@ -383,15 +382,7 @@ class SparkSource:
         options: BuildOptions,
         wanted: Sequence[Records],
     ) -> Facts:
-        frame = frame_records(
-            self._tables(workers.spark),
-            options.rules,
-            options.normaliser,
-            max_table_bytes=options.max_table_bytes,
-            wanted=wanted,
-            every_kind=bool(options.parts),
-            whole_rows=any(part.reads_rows for part in requested_parts(options.parts)),
-        )
+        frame = frame_records(self._tables(workers.spark), options, wanted)
         frame.write.mode("append").partitionBy("record").parquet(spark_path(folder))
         return empty_sums()
 

@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -323,10 +322,8 @@ def compact(
 
 
 def rewrite_catalog(job: BuildJob) -> None:
-    def work(folder: Path) -> None:
-        rewrite_sorted(job.workers, job.index.catalog_files, job.writer.catalog_folder, folder)
-
-    job.stage("catalog", work)
+    catalog = job.writer.catalog_folder
+    job.stage("catalog", partial(rewrite_sorted, job.workers, job.index.catalog_files, catalog))
 
 
 @dataclass(frozen=True, repr=False)
