@@ -311,8 +311,9 @@ class CombinedMatch(ColumnMatch):
     def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
         """Return the plain JSON form.
 
-        It has the keys `FIELDS`, null where a search has nothing to say; see
-        `CombinedResult.to_dict`.
+        It has the keys `FIELDS`, null where a search has nothing to say. With `explain` there are
+        ``"pairs"``, values that match semantically, ``"shared"``, values that both columns have,
+        and ``"transform"``, with SQL, Python and pairs, where a program joins it.
         """
         meaning, text, program = self.meaning, self.equal_text, self.transform
         document = {
@@ -362,23 +363,6 @@ class CombinedResult(ColumnMatches[CombinedMatch]):
     def fields(self) -> tuple[str, ...]:  # type: ignore[override]  # read only here
         """The columns of `to_pandas` and CSV."""
         return (*FIELDS, *(("n_copies",) if self.folded else ()), "brings")
-
-    def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:
-        """Return the plain JSON form that the command line prints.
-
-        Parameters
-        ----------
-        explain : bool
-            Add ``"pairs"``, values that match semantically, and ``"shared"``, values that both
-            columns have, to each result; ``"transform"``, with SQL, Python and pairs, where a
-            program joins it.
-        hints : bool
-            Add ``"hints"`` where nothing was found; see `hints`.
-        """
-        results = [
-            self._with_copies(match.to_dict(explain=explain), match) for match in self.matches
-        ]
-        return {**self._as_json(results, hints=hints), "stats": self.stats}
 
 
 def search_combined(
