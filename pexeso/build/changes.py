@@ -79,10 +79,7 @@ _LEFT = {
 }
 
 _OLD = pa.schema(
-    [
-        ("table", pa.string()),
-        *((f"old_{name}", TABLES_SCHEMA.field(name).type) for name in _KNOWN),
-    ]
+    [("table", pa.string()), *((f"old_{name}", TABLES_SCHEMA.field(name).type) for name in _KNOWN)]
 )
 
 
@@ -233,10 +230,7 @@ def judged(
 
 
 def compare_contents(batches: Batches, *, root: Path | Location) -> Batches:
-    """Compare the files of a listing with their old fingerprints.
-
-    The result has table and change.
-    """
+    """Compare the files of a listing with their old fingerprints; yield table and change."""
     with TablesInTurn() as tables:
         for row in (row for batch in batches for row in rows_by_file(batch)):
             path = path_from_text(root, row["path"])

@@ -29,12 +29,7 @@ from pexeso import __version__, registry
 from pexeso.build.catalog_writer import record_files, write_catalog
 from pexeso.build.parts.base import Filled, IndexPart, Written
 from pexeso.build.parts.metadata import described, models_of, put_models
-from pexeso.build.report import (
-    REPORT_FILE,
-    BuildReport,
-    StageReport,
-    stage_report,
-)
+from pexeso.build.report import REPORT_FILE, BuildReport, StageReport, stage_report
 from pexeso.build.source import LISTING, SKIPPED, Source, source_of
 from pexeso.build.spark.session import plain_task_errors, spark_session
 from pexeso.build.workers import (
@@ -84,10 +79,7 @@ def write_folder(
 
 
 def stage_names(n_models: int = 1) -> tuple[str, ...]:
-    """Return the stages of builds and updates of an index of some models, in order.
-
-    They are passed to `progress`. Each command runs some of them.
-    """
+    """Return the stages of builds and updates of an index of some models, in order."""
     parts = registry.requested_parts(registry.choices(), n_models)
     part_stages = [stage for part in parts for stage in part.stages]
     return ("list", "changes", "read", "catalog", *part_stages, "commit")
@@ -98,10 +90,7 @@ def build_bar() -> AbstractContextManager[StageProgress]:
 
 
 class BuildJob:
-    """A build, or an update of the index in `store`.
-
-    Each of its stages is skipped where an earlier attempt finished it.
-    """
+    """A build, or an update of the index in `store`; a finished stage is not done again."""
 
     def __init__(
         self,
@@ -165,11 +154,7 @@ class BuildJob:
         return BuildReport(tuple(stages), facts)
 
     def list_tables(self, source: Source, known: Store | None = None) -> Facts:
-        """List the tables of the lake; stages that were made from another list are forgotten.
-
-        known: an index of the lake, from which the tables inside files that are as before are
-        taken.
-        """
+        """List the tables of the lake, `known` ones unopened; forget stages of another listing."""
 
         def work(folder: Path) -> Facts:
             return source.list_into(self.workers, folder, known)
@@ -223,10 +208,7 @@ class BuildJob:
         n_bytes: int,
         alone: bool = False,
     ) -> list[FolderEntry]:
-        """Write each folder in a task of its own, unless an earlier attempt completed it.
-
-        `n_bytes` is what all of them are made of; see `pexeso.build.workers.Needs`.
-        """
+        """Write each folder in a task of its own, unless an earlier attempt completed it."""
         first, self._n_folders = self._n_folders, self._n_folders + n_folders
 
         def work(folder: Path) -> Facts:
@@ -402,17 +384,15 @@ def build(
         return job.commit({}, written, facts=facts)
 
 
+@contextmanager
 def workers_for(
     source: Source | None,
     writer: BuildWriter,
     engine: str,
     master: str | None,
     conf: Mapping[str, Any] | None,
-) -> AbstractContextManager[Workers]:
-    """Return what runs the tasks of work on an index; what it raises becomes errors of pexeso.
-
-    A master, settings, an active session, or tables of Spark say that the work is for Spark.
-    """
+) -> Iterator[Workers]:
+    """Yield what runs tasks: Spark for its settings, session or tables, else this machine."""
     require_choice("engine", engine, ENGINES)
     is_of_spark = source is not None and not source.is_files
     if engine == LOCAL and (master is not None or conf):
@@ -428,11 +408,22 @@ def workers_for(
     on_spark = engine == SPARK or master is not None or bool(conf) or is_of_spark
     if engine == AUTO:
         on_spark |= has_session()
-    if not on_spark:
-        return _local_workers(writer)
-    _require_spark(is_of_spark or master is not None)
-    settings = {**({} if is_of_spark else SMALL_LAKE_SETTINGS), **(conf or {})}
-    return _spark_workers(writer, master, settings)
+    workers: LocalWorkers | SparkWorkers = LocalWorkers()
+    if on_spark:
+        _require_spark(is_of_spark or master is not None)
+        settings = {**({} if is_of_spark else SMALL_LAKE_SETTINGS), **(conf or {})}
+        workers = SparkWorkers(partial(spark_session, master, conf=settings))
+    if_full = (
+        f"the index '{writer.name}' was not written. Free some space and run the command again, "
+        "which goes on with the stages that are finished, or choose another place."
+    )
+    try:
+        with workers, plain_task_errors(f"building '{writer.name}'", if_full):
+            yield workers
+    except SparkError:
+        if isinstance(workers, SparkWorkers) and not (workers.has_spark or writer.resumed):
+            writer.keep = False  # it could not be started, and little was done before
+        raise
 
 
 def _require_spark(needs_spark: bool) -> None:
@@ -446,34 +437,6 @@ def _require_spark(needs_spark: bool) -> None:
         "machine, and for each about four times the memory of the largest partition or file"
     )
     raise MissingPackageError(lack_of("pyspark", "Spark", instead))
-
-
-@contextmanager
-def _local_workers(writer: BuildWriter) -> Iterator[LocalWorkers]:
-    with LocalWorkers() as workers, _plain_errors(writer):
-        yield workers
-
-
-@contextmanager
-def _spark_workers(
-    writer: BuildWriter, master: str | None, settings: Mapping[str, Any]
-) -> Iterator[SparkWorkers]:
-    workers = SparkWorkers(partial(spark_session, master, conf=settings))
-    try:
-        with workers, _plain_errors(writer):
-            yield workers
-    except SparkError:
-        if not workers.has_spark and not writer.resumed:
-            writer.keep = False  # it could not be started, and little was done before
-        raise
-
-
-def _plain_errors(writer: BuildWriter) -> AbstractContextManager[None]:
-    return plain_task_errors(
-        f"building '{writer.name}'",
-        f"the index '{writer.name}' was not written. Free some space and run the command again, "
-        "which goes on with the stages that are finished, or choose another place.",
-    )
 
 
 def has_session() -> bool:

@@ -33,6 +33,7 @@ from pexeso.lake.catalog import SCHEMA, TABLES, Catalog
 from pexeso.lake.files import (
     KnownContainers,
     SkippedFile,
+    TableFile,
     find_tables,
     list_folder,
     look_at_lake,
@@ -43,7 +44,6 @@ from pexeso.lake.hashed_values import hashed_records, value_key
 from pexeso.lake.readers.options import LakeSettings
 from pexeso.lake.records import Records, lake_records
 from pexeso.options import HASHED
-from pexeso.registry import requested_parts
 from pexeso.runtime.exchange import BucketWriter, batches_of_bucket, bucket_files
 from pexeso.store.io.location import Location, is_url, require_utf8
 from pexeso.store.io.parquet import n_bytes_of, parquet_files, spark_path, write_parquet_folder
@@ -140,13 +140,7 @@ def list_lake(
     while pending:
         limit = more_folders if n_rounds else first_folders
         walk = partial(
-            _walk,
-            root=root,
-            single=single,
-            known=known,
-            as_of=as_of,
-            limit=limit,
-            number=n_rounds,
+            _walk, root=root, single=single, known=known, as_of=as_of, limit=limit, number=n_rounds
         )
         counts, _ = run_tasks(workers, walk, pending, folder, Needs(alone=n_rounds > 0))
         for name in totals:
@@ -287,14 +281,17 @@ def read_tables(
     """Convert a listing of files to records; a bad file becomes a record with its reason."""
     for batch in batches:
         files = (table_of_row(root, row) for row in rows_by_file(batch))
-        records = lake_records(
-            files,
-            options.rules,
-            options.normaliser,
-            max_bytes=options.max_table_bytes,
-            wanted=wanted,
-        )
-        yield from hashed_records(records, value_key()) if options.values == HASHED else records
+        yield from records_of(files, options, wanted)
+
+
+def records_of(
+    files: Iterable[TableFile], options: BuildOptions, wanted: Sequence[Records]
+) -> Batches:
+    max_bytes = options.max_table_bytes
+    records = lake_records(
+        files, options.rules, options.normaliser, max_bytes=max_bytes, wanted=wanted
+    )
+    return hashed_records(records, value_key()) if options.values == HASHED else records
 
 
 def rows_by_file(batch: pa.RecordBatch) -> list[dict[str, Any]]:
@@ -385,15 +382,7 @@ class SparkSource:
         options: BuildOptions,
         wanted: Sequence[Records],
     ) -> Facts:
-        frame = frame_records(
-            self._tables(workers.spark),
-            options.rules,
-            options.normaliser,
-            max_table_bytes=options.max_table_bytes,
-            wanted=wanted,
-            every_kind=bool(options.parts),
-            whole_rows=any(part.reads_rows for part in requested_parts(options.parts)),
-        )
+        frame = frame_records(self._tables(workers.spark), options, wanted)
         frame.write.mode("append").partitionBy("record").parquet(spark_path(folder))
         return empty_sums()
 

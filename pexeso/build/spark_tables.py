@@ -19,17 +19,12 @@ import pyarrow.compute as pc
 
 from pexeso.errors import LakeError
 from pexeso.lake.catalog import SCHEMA
-from pexeso.lake.choose import KINDS, ColumnRules
+from pexeso.lake.choose import KINDS
 from pexeso.lake.columns import label_columns
-from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.records import (
-    ReadTable,
-    Records,
-    TableRows,
-    counted_column_records,
-    value_records,
-)
+from pexeso.lake.records import ReadTable, Records, TableRows, counted_column_records
 from pexeso.lake.typed.value_texts import in_utc, value_texts
+from pexeso.options import BuildOptions
+from pexeso.registry import requested_parts
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -108,14 +103,7 @@ def _is_table(spark: SparkSession, name: str) -> bool:
 
 
 def frame_records(
-    tables: list[SparkTable],
-    rules: ColumnRules,
-    normaliser: Normaliser,
-    *,
-    max_table_bytes: int,
-    wanted: Sequence[Records] = (value_records,),
-    every_kind: bool = False,
-    whole_rows: bool = False,
+    tables: list[SparkTable], options: BuildOptions, wanted: Sequence[Records]
 ) -> DataFrame:
     """Turn Spark tables into records, as `pexeso.lake.records.lake_records` does with files.
 
@@ -131,10 +119,10 @@ def frame_records(
             "The tables of a lake need different names, and there must be one at least. Got "
             f"{', '.join(names) or 'none'}."
         )
-    read_kinds = KINDS if every_kind else rules.kinds
+    read_kinds = KINDS if options.parts else options.rules.kinds
     notes = {}
-    if whole_rows:
-        size_notes = {table.name: _note_of_size(table, max_table_bytes) for table in tables}
+    if whole_rows := any(part.reads_rows for part in requested_parts(options.parts)):
+        size_notes = {table.name: _note_of_size(table, options.max_table_bytes) for table in tables}
         notes = {name: note for name, note in size_notes.items() if note is not None}
     counted = reduce(
         lambda union, frame: union.unionByName(frame),
@@ -142,13 +130,13 @@ def frame_records(
     )
 
     def work(group: pa.Table) -> pa.Table:
-        return _records_of_column(group, rules, normaliser, wanted)
+        return _records_of_column(group, options, wanted)
 
-    groups = _bounded(counted, max_table_bytes).groupBy("table", "position")
+    groups = _bounded(counted, options.max_table_bytes).groupBy("table", "position")
     records = groups.applyInArrow(work, from_arrow_schema(SCHEMA))
     for table in tables if whole_rows else ():
         if table.name not in notes:
-            records = records.unionByName(_row_records(table, rules, normaliser, wanted))
+            records = records.unionByName(_row_records(table, options, wanted))
     return records
 
 
@@ -248,13 +236,13 @@ def _note_of_size(table: SparkTable, max_table_bytes: int) -> str | None:
 
 
 def _row_records(
-    table: SparkTable, rules: ColumnRules, normaliser: Normaliser, part_records: Sequence[Records]
+    table: SparkTable, options: BuildOptions, part_records: Sequence[Records]
 ) -> DataFrame:
     """Return what is wanted of the rows of a table, in the order in which Spark reads them."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     frame, labels = _cells_as_texts(table)
-    name = table.name
+    name, rules, normaliser = table.name, options.rules, options.normaliser
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -296,7 +284,7 @@ def _bounded(counted: DataFrame, max_table_bytes: int) -> DataFrame:
 
 
 def _records_of_column(
-    group: pa.Table, rules: ColumnRules, normaliser: Normaliser, part_records: Sequence[Records]
+    group: pa.Table, options: BuildOptions, part_records: Sequence[Records]
 ) -> pa.Table:
     """Turn the counted values of a column, or the number of rows of a table, into records."""
     header = group.filter(pc.is_valid(group["label"])).to_pylist()[0]
@@ -317,5 +305,7 @@ def _records_of_column(
     present = counted.filter(pc.is_valid(counted["value"])).sort_by("value")
     columns = [present[name].combine_chunks() for name in ("value", "count")]
     raw = pa.StructArray.from_arrays(columns, names=["values", "counts"])
-    records = counted_column_records(about, raw, n_rows, rules, normaliser, wanted=part_records)
+    records = counted_column_records(
+        about, raw, n_rows, options.rules, options.normaliser, wanted=part_records
+    )
     return pa.Table.from_batches(records, schema=SCHEMA)

@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -39,13 +38,7 @@ from pexeso.build.job import AUTO, BuildJob, build_bar, ids_of, workers_for
 from pexeso.build.parts.base import OfParts
 from pexeso.build.parts.metadata import models_of, options_of, stale_models
 from pexeso.build.report import Update, folder_counts
-from pexeso.build.source import (
-    LISTING,
-    SKIPPED,
-    SPARK_PREFIX,
-    FolderSource,
-    source_of,
-)
+from pexeso.build.source import LISTING, SKIPPED, SPARK_PREFIX, FolderSource, source_of
 from pexeso.build.workers import Facts
 from pexeso.errors import InputError, LakeError
 from pexeso.lake.catalog import Catalog
@@ -329,10 +322,8 @@ def compact(
 
 
 def rewrite_catalog(job: BuildJob) -> None:
-    def work(folder: Path) -> None:
-        rewrite_sorted(job.workers, job.index.catalog_files, job.writer.catalog_folder, folder)
-
-    job.stage("catalog", work)
+    catalog = job.writer.catalog_folder
+    job.stage("catalog", partial(rewrite_sorted, job.workers, job.index.catalog_files, catalog))
 
 
 @dataclass(frozen=True, repr=False)
@@ -426,10 +417,7 @@ def add_parts(
 
 
 def _read_again(job: BuildJob, source: FolderSource) -> list[str]:
-    """Read the files again that have not changed since they were indexed; an append reads new ones.
-
-    Returns the tables of the index that are left out.
-    """
+    """Read the unchanged files of the lake again; return the indexed tables that are left out."""
     job.list_tables(source)
     find = partial(find_changes, job, source, compare="modified", to_read=(UNCHANGED,))
     changes = job.stage("changes", find)

@@ -27,10 +27,7 @@ from pexeso.store.opening import open_store_anywhere
 
 
 def open_visible(
-    path: str | os.PathLike[str] | Location,
-    *,
-    keep_files: bool = False,
-    visible: Any = None,
+    path: str | os.PathLike[str] | Location, *, keep_files: bool = False, visible: Any = None
 ) -> Store:
     """Open an index to be read; all that answers from an index opens it so.
 

@@ -38,12 +38,7 @@ from pexeso.errors import BuildError, IndexCorruptError, PexesoError
 from pexeso.runtime.formatting import first_line
 from pexeso.runtime.progress import advance, begin_steps, checkpoint, log_event
 from pexeso.runtime.system import available_memory, available_processors, signals
-from pexeso.runtime.threads import (
-    LARGE_BYTES,
-    freeze_imports,
-    release_unused,
-    take_one_thread,
-)
+from pexeso.runtime.threads import LARGE_BYTES, freeze_imports, release_unused, take_one_thread
 from pexeso.store.files import read_document, remove_tree, replace_document, sync_tree
 
 if TYPE_CHECKING:
@@ -209,10 +204,7 @@ def _read(pipe: IO[bytes]) -> Iterator[bytes]:
 
 
 class Attempt:
-    """One attempt at a task: its folder, and what it has measured.
-
-    Files in a folder below that are taken over when the task has ended.
-    """
+    """One attempt at a task: its folder, of which files are taken over, and its measures."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -272,11 +264,7 @@ def run_attempt(task: Task, item: Any, folder: Path) -> tuple[Any, Path, Facts]:
 
 
 def run_tasks(
-    workers: Workers,
-    task: Task,
-    items: Sequence[Any],
-    folder: Path,
-    needs: Needs = Needs(),
+    workers: Workers, task: Task, items: Sequence[Any], folder: Path, needs: Needs = Needs()
 ) -> tuple[list[Any], Facts]:
     """Run a task for every item, and take over what the attempts that count have written.
 
@@ -358,10 +346,7 @@ def _counted(run: tuple[Any, Path, Facts]) -> tuple[Any, Path, Facts]:
 
 
 def _fitting(memory: int) -> int:
-    """Return how many tasks of so many bytes of memory run at a time on this machine, 1 at least.
-
-    They may take the greater part of what is free, and leave the rest to files that are read.
-    """
+    """Return how many tasks of so many bytes fit in the free memory, 1 at least."""
     free = available_memory()
     return sys.maxsize if free is None else max(1, int(SHARE_OF_MEMORY * free) // max(1, memory))
 

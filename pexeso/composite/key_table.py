@@ -360,9 +360,7 @@ def open_pair(opened: OpenIndex, query_table: KeyTable, table: str) -> TablePair
             "The index was built from Spark's tables, which are not read here: export "
             f"'{table}' to a file to join it by a key of several columns."
         )
-    table = opened.catalog.named(table)
-    if not opened.catalog.has(table):
-        raise InputError(opened.catalog.why_not(table, lake))
+    table = opened.catalog.known(table, lake)
     rows, typed = opened.typed_rows(table)
     normaliser, view = opened.join_normaliser, opened.view
     return TablePair(query_table, table, rows, lake, normaliser, typed, view)

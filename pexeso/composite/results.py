@@ -237,8 +237,3 @@ class CompositeResult(Matches[CompositeMatch]):
 
     def _row_of(self, match: CompositeMatch) -> dict[str, Any]:
         return {**match.to_dict(), **vars(match.fan_out)}
-
-    def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:
-        """Return the plain JSON form that the command line prints."""
-        results = [match.to_dict(explain=explain) for match in self.matches]
-        return {**self._as_json(results, hints=hints), "stats": self.stats}

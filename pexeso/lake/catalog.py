@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pexeso.errors import IndexCorruptError
+from pexeso.errors import IndexCorruptError, InputError
 from pexeso.lake.columns import did_you_mean, listed_names
 from pexeso.lake.containers.formats import format_of
 from pexeso.runtime.formatting import first_line
@@ -212,6 +212,11 @@ class Catalog:
     ) -> pa.Table:
         return self._read(COLUMNS, columns, among)
 
+    def columns_of(self, table: str, columns: Sequence[str]) -> pa.Table:
+        """Return what is known of the columns of a table, in their order."""
+        names = list(dict.fromkeys((*columns, "position")))
+        return self.columns(names, among=pa.array([table], pa.string())).sort_by("position")
+
     def pieces(
         self, kind: str, columns: Sequence[str], where: pc.Expression | None = None
     ) -> Iterator[Callable[[], pa.Table]]:
@@ -254,6 +259,13 @@ class Catalog:
 
     def has(self, table: str) -> bool:
         return self.columns(["label"], among=pa.array([table], pa.string())).num_rows > 0
+
+    def known(self, name: str, lake: object) -> str:
+        """Return the table that a name means; raise InputError where that has no columns."""
+        table = self.named(name)
+        if not self.has(table):
+            raise InputError(self.why_not(table, lake))
+        return table
 
     def split(self, spec: str) -> tuple[str, str | None]:
         """Split ``TABLE:COLUMN`` behind the name of a table, as names of columns hold colons too.

@@ -266,47 +266,28 @@ GATES = ("types", "rows", "min_max")  # in the order in which they are applied
 _UNKNOWN = -1
 
 
-@dataclass(frozen=True)
-class Profile:
-    """What pruning needs of a table: families and statistics of columns, and its rows if known."""
-
-    columns: Mapping[Token, tuple[str, ColumnStats]]
-    n_rows: int | None
-
-
-@dataclass(frozen=True)
-class Pruned:
-    """The edges that are left, numbers of tables, and how many each gate removed."""
-
-    # int64 (e,)
-    parents: np.ndarray
-    children: np.ndarray
-    removed: dict[str, int]
+# Of the columns of a table their families and statistics.
+Known = Mapping[Token, tuple[str, ColumnStats]]
 
 
 def prune(
     graph: SchemaGraph,
-    profiles: Sequence[Profile],
+    known: Sequence[Known],
+    n_rows: np.ndarray,
     *,
-    row_count_gate: bool = True,
-    bounds: bool = True,
-) -> Pruned:
-    """Remove the edges that types, numbers of rows and bounds refute.
-
-    Memory is that of a block of edges and of the edges that are left.
-    """
-    columns_of = _columns_by_token(profiles)
-    n_rows = np.array(
-        [_UNKNOWN if profile.n_rows is None else profile.n_rows for profile in profiles]
-    )
+    row_count_gate: bool,
+    bounds: bool,
+) -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
+    """Return parents and children of the edges that are left, and how many each gate removed."""
+    columns_of = _columns_by_token(known)
     removed = dict.fromkeys(GATES, 0)
     blocks = [np.empty((2, 0), np.int64)]
     for pairs in map(np.stack, graph.blocks()):
-        columns = [columns_of[token] for token in profiles[pairs[1, 0]].columns]
+        columns = [columns_of[token] for token in known[pairs[1, 0]]]
         for gate in GATES if bounds else GATES[:2]:
             if gate == "rows":
                 theirs, ours = n_rows[pairs]
-                out = (theirs >= 0) & (ours > theirs) & row_count_gate
+                out = (ours > theirs) & row_count_gate
             else:
                 out = np.zeros(pairs.shape[1], bool)
                 for column in columns:
@@ -317,15 +298,12 @@ def prune(
         blocks.append(pairs)
     left = np.concatenate(blocks, axis=1)
     parents, children = left[:, np.lexsort(left[::-1])]
-    return Pruned(parents, children, removed)
+    return parents, children, removed
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """The columns of one token as arrays over the tables that have it, ascending.
-
-    Bounds are ranks of values, `_UNKNOWN` where there is none.
-    """
+    """The columns of one token as arrays over the tables that have it; bounds are ranks."""
 
     tables: np.ndarray
     family: np.ndarray
@@ -340,11 +318,7 @@ class _Columns:
         return ~self.fits[self.family[children], self.family[parents]]
 
     def refuted(self, parents: np.ndarray, children: np.ndarray) -> np.ndarray:
-        """Return the pairs whose child has a value that its parent lacks: bool (p,).
-
-        A bound refutes where it is a witness of the child, or no value of the child lies before it,
-        and a cover of the parent.
-        """
+        """Return the pairs whose child has a witness beyond a cover of its parent: bool (p,)."""
         ours = {name: flag[children] for name, flag in self.flags.items()}
         theirs = {name: flag[parents] for name, flag in self.flags.items()}
         out = ours["has_value"] & theirs["all_null"]
@@ -365,13 +339,13 @@ class _Columns:
 _FLAGS = ("min_witness", "max_witness", "min_cover", "max_cover", "has_value", "all_null")
 
 
-def _columns_by_token(profiles: Sequence[Profile]) -> dict[Token, _Columns]:
+def _columns_by_token(known: Sequence[Known]) -> dict[Token, _Columns]:
     tables: dict[Token, list[int]] = {}
-    for table, profile in enumerate(profiles):
-        for token in profile.columns:
+    for table, columns in enumerate(known):
+        for token in columns:
             tables.setdefault(token, []).append(table)
     return {
-        token: _columns(numbers, [profiles[table].columns[token] for table in numbers])
+        token: _columns(numbers, [known[table][token] for table in numbers])
         for token, numbers in tables.items()
     }
 

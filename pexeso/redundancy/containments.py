@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from pexeso.errors import InputError
 from pexeso.redundancy import SEMANTICS
-from pexeso.redundancy.candidates import GATES, Profile, prune, schema_graph
+from pexeso.redundancy.candidates import GATES, prune, schema_graph
 from pexeso.redundancy.lake_reading import (
     FileOfTable,
     LakeRows,
@@ -126,10 +126,7 @@ def containments_of(
     read_seconds: float = 0.0,
     progress: Callable[[str], None] | None = None,
 ) -> Containments:
-    """Find the contained tables of a lake that was read.
-
-    The driver holds what is known of each column of each table, and the edges that are left.
-    """
+    """Find the contained tables of a lake that was read; the driver holds the edges."""
     clock = Clock(progress, read_seconds)
     candidates = candidates_of(read, clock, options, synonyms)
     tables = candidates.tables
@@ -203,18 +200,20 @@ def candidates_of(
     n_edges = graph.n_edges
     clock.end("schema", n_edges)
     clock.begin("types")
-    profiles = [
-        Profile(
-            {column.token: (column.family, column.stats) for column in table.columns}, table.n_rows
-        )
-        for table in tables
-    ]
-    bounds = options.min_containment == 1.0
-    pruned = prune(graph, profiles, row_count_gate=options.row_count_gate, bounds=bounds)
+    parents, children, removed = prune(
+        graph,
+        [
+            {column.token: (column.family, column.stats) for column in table.columns}
+            for table in tables
+        ],
+        np.array([table.n_rows for table in tables], np.int64),
+        row_count_gate=options.row_count_gate,
+        bounds=options.min_containment == 1.0,
+    )
     for gate in GATES:
-        n_edges -= pruned.removed[gate]
+        n_edges -= removed[gate]
         clock.end(gate, n_edges)
-    return Candidates(tuple(tables), files, tuple(left_out), pruned.parents, pruned.children)
+    return Candidates(tuple(tables), files, tuple(left_out), parents, children)
 
 
 def tables_of(
@@ -309,11 +308,7 @@ def count_contained(
     semantics: str = "set",
     min_containment: float = 1.0,
 ) -> list[tuple[int, int, int]]:
-    """Count the rows of children that occur in parents, in tasks of Spark or threads.
-
-    Returns parent, child and number of rows of the pairs of which at least `min_containment` of the
-    child's rows are contained, in order.
-    """
+    """Return parent, child and common rows of pairs with at least `min_containment`, in order."""
     work = partial(_count_unit, semantics=semantics, min_containment=min_containment)
     return sorted(tuple(row.values()) for row in work_in_tasks(spark, units, work, _ROW))
 

@@ -87,10 +87,7 @@ def apply_plan(
     check: Check | None = None,
     now: datetime | None = None,
 ) -> Applied:
-    """Do as `pexeso.apply_plan`; `check` is called for each table before it moves.
-
-    An error of pexeso's is a reason, too, why a table stays.
-    """
+    """Do as `pexeso.apply_plan`; `check`, or its error, gives the reason why a table stays."""
     require_consistent(plan)
     days_allowed = isinstance(expires_days, int | float) and math.isfinite(expires_days)
     if not days_allowed or not 0 < expires_days <= _MAX_DAYS:
@@ -224,10 +221,7 @@ class _Moving:
         return self.copies / f"{copy_name(table)}{ARRIVING}"
 
     def settle(self, table: str) -> None:
-        """Remove the copies that a killed process left of a table that the journal names.
-
-        What is under their names and holds anything else is somebody's own, and stays.
-        """
+        """Remove the copies that a killed process left of a table, and nothing that is none."""
         stored = self.stored / table
         if table not in self.journal.tables or not os.path.lexists(stored):
             return

@@ -347,10 +347,7 @@ def rows_of_index(index: str | os.PathLike[str] | Location | Store) -> LakeRows:
 def _log_above(
     lake: Path | Location | None, table: str, known: dict[Path, LoggedTable | None]
 ) -> str | None:
-    """Return why a file counts for nothing by itself: it belongs to a table with a log.
-
-    ``known`` has the folders that were looked into, and is added to.
-    """
+    """Return why a file counts for nothing by itself: a log is above; `known` folders are kept."""
     if not isinstance(lake, Path):
         return None
     for folder in (lake / table, *(lake / table).parents):
@@ -375,11 +372,7 @@ def _lake_of(store: Store) -> Path | Location | None:
 
 
 def rows_of_lake(
-    spark: SparkSession,
-    lake: Any,
-    folder: Path,
-    *,
-    max_table_bytes: int = DEFAULT_MAX_TABLE_BYTES,
+    spark: SparkSession, lake: Any, folder: Path, *, max_table_bytes: int = DEFAULT_MAX_TABLE_BYTES
 ) -> LakeRows:
     if isinstance(lake, Mapping):
         tables = [SparkTable(name, frame) for name, frame in lake.items()]

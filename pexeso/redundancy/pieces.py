@@ -59,22 +59,16 @@ class ColumnFacts:
     token: Token  # As the file has it
     family: str  # See `pexeso.redundancy.schema_tokens.family`
     stats: ColumnStats
-    n_hashes: int = 0  # Distinct values, or rows
+    hashes: int = 0  # How many: of distinct values, or rows
     code_bytes: int = 0  # Of each row's number of a value; 0 where there are none
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "token": list(self.token),
-            "family": self.family,
-            "stats": self.stats.to_json(),
-            "hashes": self.n_hashes,
-            "code_bytes": self.code_bytes,
-        }
+        return {**vars(self), "stats": self.stats.to_json()}
 
     @classmethod
     def from_json(cls, fact: Mapping[str, Any]) -> ColumnFacts:
         stats = ColumnStats.from_json(fact["stats"])
-        return cls(tuple(fact["token"]), fact["family"], stats, fact["hashes"], fact["code_bytes"])
+        return cls(**{**fact, "token": tuple(fact["token"]), "stats": stats})
 
 
 @dataclass(frozen=True)
@@ -192,7 +186,7 @@ def faults_within(piece: StoredPiece) -> Iterator[str]:
     with pa.memory_map(os.fspath(piece.path)) as source, pa.ipc.open_file(source) as file:
         row = file.get_batch(piece.number)
         sizes = [len(row.column(name)[0].as_buffer()) for name in ("hashes", "codes")]
-    n_hashes = sum(fact.n_hashes for fact in piece.facts)
+    n_hashes = sum(fact.hashes for fact in piece.facts)
     n_codes = 0
     for fact in piece.facts:
         n_codes += piece.n_rows * fact.code_bytes
@@ -202,9 +196,9 @@ def faults_within(piece: StoredPiece) -> Iterator[str]:
         return
     for fact, column in zip(piece.facts, read_columns(piece), strict=True):
         if column.codes is None:
-            wrong = fact.n_hashes != piece.n_rows
+            wrong = fact.hashes != piece.n_rows
         else:
-            wrong = len(column.codes) > 0 and int(column.codes.max()) >= fact.n_hashes
+            wrong = len(column.codes) > 0 and int(column.codes.max()) >= fact.hashes
         if wrong:
             yield f"piece {piece.number} has cells without a hash in the column {fact.token}."
 
@@ -216,8 +210,8 @@ def read_columns(piece: StoredPiece) -> list[HashedColumn]:
     codes = batch.column("codes")[0].as_buffer()
     first_hash, first_code, columns = 0, 0, []
     for fact in piece.facts:
-        some = hashes[first_hash : first_hash + fact.n_hashes]
-        first_hash += fact.n_hashes
+        some = hashes[first_hash : first_hash + fact.hashes]
+        first_hash += fact.hashes
         numbers = None
         if fact.code_bytes:
             numbers = np.frombuffer(codes, _CODES[fact.code_bytes], piece.n_rows, first_code)
@@ -324,11 +318,7 @@ def _common(families: Iterable[str], table: str) -> str:
 
 
 def cell_places(table: TableOfPieces, tokens: Sequence[Token]) -> list[dict[str, Any]]:
-    """Return where the cells of some columns are, as plain JSON for `hashes_of_rows`.
-
-    Of each piece: ``path`` and ``number``; ``columns``, their places in it, None for one that it
-    lacks; ``constants``, what a folder says of these.
-    """
+    """Return where the cells of some columns are, a place of each piece, for `hashes_of_rows`."""
     names = {column.token: column.name for column in table.columns}
     places = []
     for piece, more in zip(table.pieces, table.constants, strict=True):

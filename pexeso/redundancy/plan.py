@@ -327,10 +327,7 @@ _KINDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "str": ("a text that is not empty", lambda value: isinstance(value, str) and value != ""),
     "int": ("a whole number that is not negative", lambda value: type(value) is int and value >= 0),
     "float": ("a finite number", _is_number),
-    "float | None": (
-        "a finite number or null",
-        lambda value: value is None or _is_number(value),
-    ),
+    "float | None": ("a finite number or null", lambda value: value is None or _is_number(value)),
     "bool": ("true or false", lambda value: isinstance(value, bool)),
     "Mapping[str, Any]": ("an object", lambda value: isinstance(value, dict)),
     "tuple[str, ...]": ("a list of texts", lambda value: False),

@@ -100,10 +100,7 @@ class Costs:
 
 
 def read_costs(path: str | os.PathLike[str]) -> Costs:
-    """Read costs from a TOML file; what it does not name keeps its default.
-
-    The table ``[accesses_of]`` has the accesses of single tables by name.
-    """
+    """Read costs, and ``[accesses_of]`` single tables, from TOML; others keep their defaults."""
     document = read_toml(path, "costs")
     known = {cost.name for cost in fields(Costs)}
     unknown = sorted(set(document) - known)
@@ -386,11 +383,7 @@ class Retention:
 
 
 def plan_retention(problem: RetentionProblem, *, time_limit: float = TIME_LIMIT) -> Retention:
-    """Choose which tables to keep, at least cost.
-
-    Where the solver stops before it has proved its plan, the plan is the best one known, and
-    `Retention.gap` is above 0.
-    """
+    """Choose which tables to keep at least cost, or the best plan known when time is up."""
     # An edge that costs as much as keeping its child is never used: on a tie the table is kept.
     useful = problem.with_edges(problem.rebuild_cost < problem.keep_cost[problem.children])
     able = ~dominated(useful)
@@ -462,10 +455,7 @@ def _without_needless(problem: RetentionProblem, is_kept: np.ndarray) -> np.ndar
 def _solved(
     problem: RetentionProblem, able: np.ndarray, time_limit: float
 ) -> tuple[np.ndarray, float]:
-    """Solve the integer program: which tables are kept, bool (n,), and a bound on the cost.
-
-    Those that are not `able` are deleted.
-    """
+    """Solve the integer program: which `able` tables are kept, bool (n,), and a bound on costs."""
     require("scipy", "The cheapest plan")
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_array

@@ -179,10 +179,7 @@ def _names(
 
 
 def _rows(
-    batches: Iterator[pa.RecordBatch],
-    *,
-    read: partial[Iterator[TypedRows]],
-    width: int,
+    batches: Iterator[pa.RecordBatch], *, read: partial[Iterator[TypedRows]], width: int
 ) -> Iterator[pa.RecordBatch]:
     for _ in batches:
         for batch in read():
@@ -371,10 +368,7 @@ def _statement(
 def _flat_columns(
     files: Sequence[str], lake: Path | Location, max_bytes: int
 ) -> dict[str, pa.Array]:
-    """Return the columns of a table that conditions can be put on: flat, of one type in all files.
-
-    Rows are in the order of the files.
-    """
+    """Return the flat columns, of one type in all files, that conditions can be put on."""
     columns: dict[str, list[pa.Array]] = {}
     n_rows = 0
     for name in files:
@@ -458,10 +452,7 @@ def _top_columns(
     parent_names: Sequence[Sequence[str | None]],
     names: Sequence[Sequence[str | None]],
 ) -> tuple[list[str], list[str]] | None:
-    """Return the whole columns that a child has of its parent, by both names.
-
-    None where the child has only some of the fields of a nested column, or calls them otherwise.
-    """
+    """Return the whole columns of its parent that a child has, by both names; None of parts."""
     child_tops: dict[str, str] = {}
     fields: dict[str, set[tuple[str | None, ...]]] = {}
     for (top, *inner), (own_top, *own_inner) in zip(parent_names, names, strict=True):

@@ -419,10 +419,7 @@ def _batch_hashes(batch: TypedRows, place: Place, tokens: Sequence[str]) -> np.n
 
 
 def look_up(unit: dict[str, Any], *, max_table_bytes: int) -> list[dict[str, Any]]:
-    """Look up drawn rows of children in their parent, which is read up to the last hit.
-
-    Returns the pairs of which every drawn row was found.
-    """
+    """Look up drawn rows of children in their parent; return the pairs of which all were found."""
     sets = [_SampleSet(sample_set) for sample_set in unit["sets"]]
     children = [child for sample_set in sets for child in sample_set.take_complete()]
     for number, place in enumerate(unit["places"]):

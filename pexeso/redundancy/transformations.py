@@ -47,10 +47,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Transformation:
-    """A selection of columns of a parent, under their new names, and of rows.
-
-    A row has to meet all conditions; with `distinct` equal rows are one.
-    """
+    """A selection of columns, under new names, and of rows that meet all conditions."""
 
     columns: tuple[str, ...]
     names: tuple[str, ...]
@@ -65,11 +62,7 @@ def find_transformation(
     columns: Sequence[str],
     names: Sequence[str] | None = None,
 ) -> Transformation | None:
-    """Find how a child can be rebuilt from a parent, as often as each row is in it.
-
-    Rows are hashes on the columns of the child, uint64 (n, 2) and (m, 2). None where no selection
-    of this kind gives them.
-    """
+    """Find how a child is rebuilt from a parent, by hashes of rows: uint64 (n, 2), (m, 2)."""
     whole = Transformation(tuple(columns), tuple(columns if names is None else names))
     if not len(child_rows) and len(parent_rows):
         return replace(whole, conditions=(Condition(columns[0], pa.null(), ()),))

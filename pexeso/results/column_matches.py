@@ -378,14 +378,29 @@ class Matches(Tabular, Sequence[SomeMatch], Generic[SomeMatch]):
         """
         return Hints() if self.matches else self._find_hints()
 
-    def _as_json(self, results: Sequence[dict[str, Any]], *, hints: bool = False) -> dict[str, Any]:
+    def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:
+        """Return the plain JSON form that the command line prints.
+
+        Parameters
+        ----------
+        explain : bool
+            Add to each result the values that match, and the programs that join it. Of more than
+            100,000 pairs the nearest of each value are listed, and ``"pairs_left_out"`` says how
+            many are not.
+        hints : bool
+            Add ``"hints"`` where nothing was found; see `hints`.
+        """
         return {
             "query": self.query,
             "options": self.options if isinstance(self.options, dict) else self.options.to_dict(),
-            "results": list(results),
+            "results": [self._as_json(match, explain) for match in self.matches],
             "n_more": self.n_more,
             **self._hints_as_json(hints),
+            "stats": self.stats,  # type: ignore[attr-defined]  # which all have
         }
+
+    def _as_json(self, match: Any, explain: bool) -> dict[str, Any]:
+        return match.to_dict(explain=explain)
 
     def _hints_as_json(self, wanted: bool) -> dict[str, Any]:
         hints = self.hints() if wanted else None
@@ -448,10 +463,14 @@ class ColumnMatches(Matches[AnyMatch]):
     def _multiplies(self) -> bool:
         return any((match.rows_per_value or 1) > 1 or match.is_small_domain for match in self)
 
-    def _with_copies(self, row: dict[str, Any], match: AnyMatch) -> dict[str, Any]:
+    def _as_json(self, match: Any, explain: bool) -> dict[str, Any]:
         named = {"copies": [copy.to_dict() for copy in match.copies]} if self.folded else {}
         sizes = {name: getattr(match, name) for name in ("rows_per_value", "is_small_domain")}
-        return {**row, **named, "brings": list(match.brings), **sizes}
+        described = self._described(match, explain)
+        return {**described, **named, "brings": list(match.brings), **sizes}
+
+    def _described(self, match: Any, explain: bool) -> dict[str, Any]:
+        return match.to_dict(explain=explain)
 
 
 @dataclass(frozen=True)

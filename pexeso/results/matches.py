@@ -380,12 +380,7 @@ class SearchResult(ColumnMatches[Match]):
     def fields(self) -> tuple[str, ...]:  # type: ignore[override]  # read only here
         """The columns of `to_pandas` and CSV."""
         return (
-            "table",
-            "column",
-            "joinability",
-            "matched",
-            "total",
-            "joinability_of",
+            *("table", "column", "joinability", "matched", "total", "joinability_of"),
             *(("n_copies",) if self.folded else ()),
             "brings",
             *(("similarity",) if self.reranked else ()),
@@ -483,29 +478,14 @@ class SearchResult(ColumnMatches[Match]):
         similarity = None if match.similarity is None else round(match.similarity, 2)
         return similarity, match.matched, join_rank(*match._sizes)
 
-    def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:
-        """Return the plain JSON form that the command line prints.
-
-        Parameters
-        ----------
-        explain : bool
-            Add ``"kinds": {kind: {"pairs", "matched", "share"}}`` and
-            ``"pairs": [[query value, lake value, distance, kind], ...]`` to each result. Of more
-            than 100,000 pairs the nearest of each value are listed, and ``"pairs_left_out"`` says
-            how many are not.
-        hints : bool
-            Add ``"hints"`` where nothing was found; see `hints`.
-        """
-        results = []
-        for match in self.matches:
-            result = match.to_dict()
-            if self.reranked:  # each result has the same members, looked at or not
-                result["similarity"] = match.similarity
-            if explain:
-                result["kinds"] = match.kinds().to_dict()
-                result |= pairs_document(match)
-            results.append(self._with_copies(result, match))
-        return {**self._as_json(results, hints=hints), "stats": self.stats}
+    def _described(self, match: Match, explain: bool) -> dict[str, Any]:
+        result = match.to_dict()
+        if self.reranked:  # each result has the same members, looked at or not
+            result["similarity"] = match.similarity
+        if explain:
+            result["kinds"] = match.kinds().to_dict()
+            result |= pairs_document(match)
+        return result
 
 
 @dataclass(frozen=True, repr=False)

@@ -222,10 +222,7 @@ def _skip_answered(
     run: BatchRun,
     marks: dict[str, Any],
 ) -> None:
-    """Skip the queries that have answers, and cut off an incomplete last line.
-
-    Answers to other queries are refused.
-    """
+    """Skip the queries that have answers, cut off an incomplete line, and refuse other answers."""
     stream.seek(0)
     end = 0
     for position, line in enumerate(stream, 1):

@@ -30,17 +30,9 @@ class NearValues(NamedTuple):
 
 
 class ColumnLookup:
-    """One column of an index, with posting lists of its own where its space has such.
+    """One column of an index: its distinct `texts` and normalised `keys`, and lists of its own.
 
-    Attributes
-    ----------
-    texts, keys : pyarrow.LargeStringArray of length n
-        The distinct values, as they were first written and normalised.
-
-    Notes
-    -----
-    Memory: the texts, and some hundred bytes a value for the lists. It is made in the time of
-    sorting their words, after which a lookup takes time by the values that are alike.
+    Memory: the texts, and some hundred bytes a value for the lists.
     """
 
     def __init__(self, opened: OpenIndex, hit: Hit) -> None:

@@ -58,11 +58,7 @@ CHUNK_SIZE = 16
 class SemanticList:
     """The columns that one model finds for a query column.
 
-    Attributes
-    ----------
-    options : SearchOptions
-        Defaults filled in. With `min_joinability` the search finds every column that meets it at
-        once, however many are wanted; without it as many as are asked for.
+    With `min_joinability` every column that meets it is found at once, however many are wanted.
     """
 
     def __init__(
@@ -165,16 +161,8 @@ def rank_of(meaning: float, equal: float, program: float, name: Name) -> Rank:
 
 @dataclass(frozen=True)
 class Best:
-    """The best columns of all lists.
-
-    Attributes
-    ----------
-    n_sure : int
-        No column that was not read comes before these.
-    """
-
     columns: list[Known]
-    n_sure: int
+    n_sure: int  # no column that was not read comes before these
     is_whole: bool
     overlap: TokenSearchResult
 
@@ -189,10 +177,7 @@ def best_of_lists(
     folds: bool,
     exclude_table: str | None = None,
 ) -> Best:
-    """Read lists until the best columns of all of them are sure.
-
-    `n_lines` counts the lines, copies folded, that begin with columns that are sure.
-    """
+    """Read lists until the best columns make enough sure lines, as `n_lines` counts them."""
     n = None if wanted is None else first_request(wanted, folds=folds)
     while True:
         best = _read(semantic, overlap, by_program, n, exclude_table)
@@ -326,8 +311,9 @@ class CombinedMatch(ColumnMatch):
     def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
         """Return the plain JSON form.
 
-        It has the keys `FIELDS`, null where a search has nothing to say; see
-        `CombinedResult.to_dict`.
+        It has the keys `FIELDS`, null where a search has nothing to say. With `explain` there are
+        ``"pairs"``, values that match semantically, ``"shared"``, values that both columns have,
+        and ``"transform"``, with SQL, Python and pairs, where a program joins it.
         """
         meaning, text, program = self.meaning, self.equal_text, self.transform
         document = {
@@ -377,23 +363,6 @@ class CombinedResult(ColumnMatches[CombinedMatch]):
     def fields(self) -> tuple[str, ...]:  # type: ignore[override]  # read only here
         """The columns of `to_pandas` and CSV."""
         return (*FIELDS, *(("n_copies",) if self.folded else ()), "brings")
-
-    def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:
-        """Return the plain JSON form that the command line prints.
-
-        Parameters
-        ----------
-        explain : bool
-            Add ``"pairs"``, values that match semantically, and ``"shared"``, values that both
-            columns have, to each result; ``"transform"``, with SQL, Python and pairs, where a
-            program joins it.
-        hints : bool
-            Add ``"hints"`` where nothing was found; see `hints`.
-        """
-        results = [
-            self._with_copies(match.to_dict(explain=explain), match) for match in self.matches
-        ]
-        return {**self._as_json(results, hints=hints), "stats": self.stats}
 
 
 def search_combined(

@@ -25,40 +25,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EncodedQuery:
-    """The distinct values of a query column and their vectors.
-
-    Attributes
-    ----------
-    values : pyarrow.StringArray
-        Distinct normalised values, n of them, in order of first appearance.
-    value_of_row : pyarrow.Int64Array
-        For each entry of the column its position in `values`, null where the cell is empty.
-    weights : numpy.ndarray of shape (n,), int64
-        Rows of each value.
-    normaliser : Normaliser or None
-        What the values went through.
-    n_unstored : int
-        Distinct values that are not among `values`, since the model knows nothing about them: of a
-        column of the lake, of which an index may lack them.
-    similarities : dict of int to float
-        Of columns of the index, by their number, as far as they were computed
-        (`pexeso.semantic.similarity`): they do not depend on what a search asks for.
-    judged : QueryJudgements or None
-        What people said about the column (`pexeso.semantic.judged`).
-    day_first : bool or None
-        Whether its dates are read with the day first, where they do not say what comes first.
-    """
+    """The distinct values of a query column and their vectors."""
 
     column: QueryColumn
-    values: pa.StringArray
-    value_of_row: pa.Int64Array
+    values: pa.StringArray  # normalised, n of them, in order of first appearance
+    value_of_row: pa.Int64Array  # positions in `values`, null where the cell is empty
     vectors: Vectors
-    weights: np.ndarray
+    weights: np.ndarray  # int64 (n,): rows of each value
     normaliser: Normaliser | None = None
+    # Distinct values of a column of the lake that an index lacks: the model knows none of them.
     n_unstored: int = 0
+    # Of columns of the index by number, once computed: no search asks for anything else of them.
     similarities: dict[int, float] = field(default_factory=dict, repr=False, compare=False)
     judged: QueryJudgements | None = field(default=None, repr=False, compare=False)
-    day_first: bool | None = None
+    day_first: bool | None = None  # of dates that do not say what comes first
 
     def counted(self, joinability_of: str) -> np.ndarray:
         """Return what each value counts for: 1, or its rows; int64 (n,)."""
@@ -128,11 +108,7 @@ def prepare(
     *,
     day_first: bool | None = None,
 ) -> EncodedQuery:
-    """Normalise and embed a query column just as the lake was.
-
-    Distinct texts are all that is worked on: memory is about ten times their bytes, and 16 bytes a
-    row.
-    """
+    """Normalise and embed a query column just as the lake was, each distinct text once."""
     texts = column.values.cast(pa.string()).dictionary_encode()
     release_unused(column.values.nbytes)
     if day_first:

@@ -65,16 +65,10 @@ def search_store(
 ) -> list[Answer]:
     """Search all partitions for several query columns, each with its options.
 
-    Query columns with the same threshold and filters can share one pass. A partition whose summary
-    shows that no column in it can be found is skipped. With `k` those that promise most come first.
-    While one is searched, the summary of the next is looked at, and what will be read of it is
-    asked for where pages are missing. Partitions that all stay on a device are searched together.
-
-    Returns
-    -------
-    list of (hits, stats)
-        In the order of `queries`; hits best first, equal counts by table, then column, at most `k`.
-        Query columns that shared a pass have its counters and seconds as a whole, each.
+    A partition whose summary shows that no column in it can be found is skipped. While one is
+    searched, the summary of the next is looked at, and what will be read of it is asked for where
+    pages are missing. Hits are best first, equal counts by table, then column. Query columns that
+    share a pass, with the same threshold and filters, all have its counters and seconds.
     """
     from pexeso.engine.lists import damage_of
     from pexeso.semantic.passes import SharedPass, passes_of
@@ -125,10 +119,7 @@ def search_store(
 def _visits(
     scan: PartitionLoader, passes: Sequence[Pass]
 ) -> Iterator[tuple[int, list[tuple[Pass, ProbeResult]]]]:
-    """Yield the partitions that must be searched, the most promising first.
-
-    They are reordered only if that raises the count that further columns need.
-    """
+    """Yield the partitions to be searched, the most promising first where that prunes others."""
     numbers = list(range(scan.n_partitions))
     if ranked := [search_pass for search_pass in passes if search_pass.ranks]:
         promises = {

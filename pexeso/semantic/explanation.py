@@ -28,11 +28,7 @@ NO_VALUE, UNKNOWN, TOO_FAR, APART = "empty", "unknown", "too far", "apart"
 
 
 def locate_column(store: Store, table: str, column: str) -> Hit:
-    """Find a column of the lake in an index, with a count of 0.
-
-    `table` is its path relative to the lake (see `Catalog.named`), `column` its name, or
-    ``#position``.
-    """
+    """Find a column of the lake, by its name or ``#position``, with a count of 0."""
     for name, value in (("table", table), ("column", column)):
         if not isinstance(value, str):
             raise InputError(f"{name} must be a text, as results name it. Got {value!r} instead.")
@@ -64,9 +60,7 @@ def _catalog_entry(store: Store, table: str, column: str) -> tuple[str, dict[str
     if not catalog.has(table):  # labels cut a column whose name holds colons at the last one
         table, rest = catalog.split(f"{table}:{column}")
         column = rest or ""
-    rows = catalog.columns(
-        ["name", "label", "position", "reason", "column_id"], among=pa.array([table])
-    ).sort_by("position")
+    rows = catalog.columns_of(table, ["name", "label", "reason", "column_id"])
     if not rows.num_rows:
         reason = catalog.why_not(table, store.manifest.facts["lake"])
         raise InputError(f"{reason} Got the column '{table}:{column}'.")
@@ -108,10 +102,7 @@ def find_unmatched(
     is_matched: np.ndarray,
     limit: int | None = None,
 ) -> tuple[Unmatched, ...]:
-    """List the first query texts without a pair, or all, with the lake value nearest to each.
-
-    `is_matched` marks those of ``query.texts`` that have a pair.
-    """
+    """List query texts without a pair, not `is_matched`, with the lake values nearest to them."""
     texts, value_of_text = query.texts
     known = query.known
     left = [
@@ -141,10 +132,7 @@ MAX_REASONS = 1000
 def compared_forms(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return the forms in which texts are compared, where these have other words than the texts.
 
-    Parameters
-    ----------
-    texts : iterable of (str, str)
-        Texts of tables, and their normalised values.
+    `texts` are pairs: texts of tables, and their normalised values.
     """
     pairs = dict(texts)
     words = pc.split_pattern(pa.array(pairs.values(), pa.string()), " ")
@@ -170,10 +158,7 @@ def _plain_letters(text: str) -> str:
 def _nearest(
     scan: PartitionLoader, query: EncodedQuery, values: Sequence[int], hit: Hit
 ) -> list[tuple[str, str | None, float | None, str | None]]:
-    """Return why query values have no match, the nearest of a column, its distance, and a reason.
-
-    The nearest value by its words may be one that marks tell apart.
-    """
+    """Return why query values have no match, the nearest of a column, its distance, a reason."""
     vectors = query.vectors[values]
     lists = scan.on_host(hit.partition).column_lists
     rows, start = lists[hit.position], lists.offsets[hit.position]

@@ -46,22 +46,12 @@ class JudgedPair:
 
 @dataclass(frozen=True)
 class QueryJudgements:
-    """What is known of one query column.
-
-    Attributes
-    ----------
-    rejected : frozenset of (table, label)
-    pairs : mapping of (table, label) to judged pairs
-    for_all : judged pairs
-        Of every column, unless the same values were judged for it.
-    sought : vectors
-        Of the values of `for_all` that lake columns may have.
-    """
+    """What is known of one query column."""
 
     rejected: frozenset[Column]
     pairs: Mapping[Column, tuple[JudgedPair, ...]]
-    for_all: tuple[JudgedPair, ...]
-    sought: Vectors | None
+    for_all: tuple[JudgedPair, ...]  # of columns for which the same values were not judged
+    sought: Vectors | None  # of the values of `for_all` that lake columns may have
 
     def pairs_of(self, column: Column) -> tuple[JudgedPair, ...]:
         return (*self.for_all, *self.pairs.get(column, ()))
@@ -177,10 +167,7 @@ def judged_pairs(
     pairs: Arrays,
     options: SearchOptions,
 ) -> tuple[Arrays, np.ndarray]:
-    """Return pairs of columns without rejected ones and with accepted ones; mark the latter.
-
-    `positions` and `names` are those of the columns in the partition.
-    """
+    """Return pairs of columns without rejected ones and with accepted ones; mark the latter."""
     column, value, posting, *_ = pairs
     is_kept, accepted = np.ones(len(column), bool), []
     judged, offsets = query.judged, scan.mapped(number).column_lists.offsets

@@ -62,18 +62,11 @@ class OpenIndex:
 
     Another process that it is sent to opens the same snapshot when it first needs a file of it:
     files that a commit has removed since are missed then.
-
-    Attributes
-    ----------
-    whole : Store
-        Manifest and memory-mapped files, of all models.
-    seconds : float
-        What opening took.
     """
 
-    whole: Store
+    whole: Store  # manifest and memory-mapped files, of all models
     options: OpenOptions = OpenOptions()
-    seconds: float = field(default=0.0, compare=False)
+    seconds: float = field(default=0.0, compare=False)  # that opening took
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Maps, models and devices are of this process: another one opens its own.
@@ -211,10 +204,7 @@ class OpenIndex:
         return [replace(query, day_first=False), other]
 
     def encode(self, values: Any, *, day_first: bool | None = None) -> EncodedQuery:
-        """Normalise and embed a query column just as the lake was, and look up its judgements.
-
-        A column that is encoded stays so, with the judgements of now.
-        """
+        """Normalise and embed a query column just as the lake was, with the judgements of now."""
         from pexeso.semantic.encoded_query import EncodedQuery, prepare
 
         query = values
@@ -248,8 +238,7 @@ class OpenIndex:
 
     def labels_of(self, table: str) -> list[str]:
         """Return the labels of the columns of a table, in their order."""
-        columns = self.catalog.columns(["label", "position"], among=pa.array([table]))
-        return columns.sort_by("position")["label"].to_pylist()
+        return self.catalog.columns_of(table, ["label"])["label"].to_pylist()
 
 
 def open_without_models(path: str | os.PathLike[str] | Location) -> OpenIndex:

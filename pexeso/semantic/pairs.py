@@ -50,30 +50,16 @@ def pairs_kept_in(folder: Path) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class PairTable:
-    """The n pairs of a query column and one lake column.
-
-    They are in the query's order, the best of each text first.
-
-    Attributes
-    ----------
-    text : numpy.ndarray of shape (n,), int64
-        Positions in `texts`, ascending.
-    values, keys : pyarrow string arrays of length n
-        Texts of the lake column, as the table has them and as the index holds them.
-    distances : numpy.ndarray of shape (n,), float64
-        In [0, 1].
-    costs : numpy.ndarray of shape (n,), float64
-        What the pairs of a text are ranked by; see `pexeso.engine.vector_space.VectorSpace.costs`.
-    found_kinds : numpy.ndarray of shape (n,), int8, or callable
-        Positions in `KINDS`, or what computes them when they are needed.
-    """
+    """The n pairs of a query column and one lake column, by text, the best of each first."""
 
     texts: pa.StringArray
-    text: np.ndarray
+    text: np.ndarray  # int64 (n,): positions in `texts`, ascending
+    # Texts of the lake column, as the table has them and as the index holds them
     values: pa.Array
     keys: pa.Array
-    distances: np.ndarray
-    costs: np.ndarray
+    distances: np.ndarray  # float64 (n,), in [0, 1]
+    costs: np.ndarray  # float64 (n,): ranks of the pairs of a text; see `VectorSpace.costs`
+    # int8 (n,): positions in `KINDS`, or what computes them when they are needed
     found_kinds: np.ndarray | Callable[[], np.ndarray]
 
     @cached_property
@@ -119,10 +105,7 @@ class PairTable:
         )
 
     def weakest(self, limit: int) -> PairTable:
-        """Return the best pairs of the texts whose best pair is farthest, that first.
-
-        Texts with an equal value are none of them.
-        """
+        """Return the best pairs of texts without an equal value, the farthest of them first."""
         far = self.starts[self.distances[self.starts] > 0]
         return self.take(far[np.argsort(-self.distances[far], kind="stable")[:limit]])
 
@@ -142,10 +125,7 @@ class PairTable:
         return matched
 
     def count_kinds(self, counted: np.ndarray) -> KindCounts:
-        """Count pairs, and values or rows of the query column, by kind.
-
-        `counted`, int64, is what each of `texts` counts for.
-        """
+        """Count pairs and, with what each of `texts` counts for (int64), values or rows by kind."""
         pairs = np.bincount(self.kinds, minlength=len(KINDS))
         matched = np.zeros(len(KINDS), dtype=np.int64)
         if len(self):
@@ -317,10 +297,7 @@ def _kept_pairs(
 def _kinds(
     table: PairTable, query: EncodedQuery, values: np.ndarray, accepted: np.ndarray | None
 ) -> np.ndarray:
-    """Return the kinds of the pairs of a table, whose query values are given by their places.
-
-    Pairs that a person accepted are aliases.
-    """
+    """Return the kinds of the pairs of a table; those that a person accepted are aliases."""
     kinds = kinds_of(take_wide(query.values, pa.array(values)), table.keys)
     table = replace(table, found_kinds=kinds)
     if query.normaliser is not None and query.normaliser.aliases is not None:

@@ -68,17 +68,8 @@ class PartitionLoader:
     copied for each search, the next while one is searched where the budget allows two. They go
     through 128 MiB of the host's memory (`pexeso.engine.partition`). A partition for
     which the device has no memory is searched on the CPU, and all are when the device fails; both
-    are said once.
-
-    Attributes
-    ----------
-    space : VectorSpace
-    kernel : Kernel or None
-        What searches them; None, as the device is, where the space has no kernels.
-    look_kernel : Kernel or None
-        What looks at their summaries, on the CPU.
-    watch : FaultWatch
-        Shows whether pages of the mapped files were missing lately.
+    are said once. `kernel` searches them (None where the space has no kernels), and `look_kernel`
+    looks at their summaries, on the CPU; `watch` shows whether mapped pages were missing lately.
     """
 
     def __init__(
@@ -138,10 +129,7 @@ class PartitionLoader:
 
     @property
     def copies_ahead(self) -> bool:
-        """Whether the next partition is copied to the device while another one is searched.
-
-        For that two must fit there next to those that are kept, without fewer pairs being held.
-        """
+        """Whether the next partition is copied to the device, which has room, during a search."""
         numbers = range(self.n_partitions)
         if self.on_cpu or len(numbers) < 2 or self.kept_numbers.issuperset(numbers):
             return False
@@ -263,10 +251,7 @@ class PartitionLoader:
         return keeps and self.space.has_kernels and not self._on_host
 
     def search_all(self, work: Callable[[list[SpacePartition]], None]) -> bool:
-        """Do some work with all partitions, where they stay on the device; return whether it did.
-
-        Work that a failure of the device ends may be begun again with partitions one by one.
-        """
+        """Do some work with all partitions on the device; return whether it was done whole."""
         if not self.keeps_all:
             return False
         partitions = [self.open(number) for number in range(self.n_partitions)]
@@ -281,10 +266,7 @@ class PartitionLoader:
         return True
 
     def _was_device(self, number: int | None, error: Exception) -> bool:
-        """Turn to the CPU if an error is the device's; return whether it is.
-
-        number: of the partition that was searched; None for all of them.
-        """
+        """Turn to the CPU for a partition, or all, if an error is the device's; return if it is."""
         import torch
 
         full = isinstance(error, DeviceError) or "out of memory" in str(error)
@@ -414,10 +396,7 @@ def free_bytes(device: torch.device) -> int:
 
 
 def copied_bytes(store: Store, number: int, names: Collection[str] | None = None) -> int:
-    """Return the bytes of the arrays of a partition, or of the named ones, by the manifest.
-
-    Each counts with its file's header of 128 bytes or a little more.
-    """
+    """Return the bytes of the array files of a partition, or of the named ones."""
     return sum(
         file.n_bytes
         for file in store.partition_entry(number).files

@@ -42,15 +42,9 @@ together."""
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """What a pass saw of a partition that it cannot skip.
+    """What a pass saw of a partition that it cannot skip."""
 
-    Attributes
-    ----------
-    outlook : Probe or None
-        None where it did not look: an exhaustive search reads everything, and a lake of one
-        partition is searched anyway.
-    """
-
+    # None where it did not look: it reads everything, or all that there is is one partition.
     outlook: Probe | None = None
     max_counts: tuple[int, ...] = ()
 
@@ -239,17 +233,11 @@ class SingleQueryPass(_Pass):
 
 @dataclass(frozen=True)
 class Batch:
-    """Query columns of one pass.
-
-    Attributes
-    ----------
-    members : list of int64 (m,)
-        For each query the rows of `vectors` that its values are.
-    """
+    """Query columns of one pass."""
 
     positions: list[int]
     vectors: Vectors
-    members: list[np.ndarray]
+    members: list[np.ndarray]  # int64: of each query the rows of `vectors` that its values are
 
 
 class SharedPass(_Pass):
@@ -433,10 +421,7 @@ def goal_of(total: int, options: SearchOptions) -> Goal:
 def left_out_columns(
     scan: PartitionLoader, number: int, query: EncodedQuery, options: SearchOptions
 ) -> np.ndarray | None:
-    """Mark the columns of a partition that must not be found, or that `add_judged` counts.
-
-    They are deleted, of the table excluded, or judged.
-    """
+    """Mark columns that are deleted, of the excluded table, or counted by `add_judged`."""
     left_out = scan.deleted_mask(number)
     if options.exclude_table is not None:
         tables = scan.names(number).sound_tables

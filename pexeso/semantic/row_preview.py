@@ -82,10 +82,7 @@ class TwoTables:
     def show(
         self, table: str, column: str, pairs: PairTable, *, n_rows: int, n_columns: int
     ) -> SideBySide:
-        """Put the first `n_rows` matching rows of both tables side by side.
-
-        The half of a table that cannot be read has the key alone, and says why.
-        """
+        """Put the first matching rows side by side; an unreadable table has the key alone."""
         nearest = pairs.take(pairs.starts)
         locations = pc.index_in(
             self._query.values, value_set=nearest.texts.take(pa.array(nearest.text))

@@ -13,13 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.engine.copies import (
-    MOST_LINES,
-    first_request,
-    fold,
-    lines_of,
-    next_request,
-)
+from pexeso.engine.copies import MOST_LINES, first_request, fold, lines_of, next_request
 from pexeso.engine.lists import damage_of
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
@@ -78,23 +72,13 @@ def semantic_hints(opened: OpenIndex, query: EncodedQuery, options: SearchOption
 
 @dataclass(frozen=True)
 class Lines:
-    """What was found for one query column: columns, each followed by its copies.
-
-    Attributes
-    ----------
-    n_more : int or None
-        Lines beyond these; None where there may be some that were not counted.
-    n_wanted : int or None
-        Lines that were asked for; None for all.
-    similarities : list of float or None
-        Of the lines, where they were re-ranked.
-    """
+    """What was found for one query column: columns, each followed by its copies."""
 
     lines: list[list[Hit]]
-    n_more: int | None
+    n_more: int | None  # lines beyond these; None where there may be some that were not counted
     stats: SearchStats
-    n_wanted: int | None
-    similarities: list[float | None] | None = None
+    n_wanted: int | None  # None for all
+    similarities: list[float | None] | None = None  # of lines that were re-ranked
 
 
 def find_lines(
@@ -110,16 +94,8 @@ def find_lines(
 
     A search with a threshold finds all columns that meet it. One for the k best columns alone asks
     for some more than k, since some may be copies of others, and for more still where these were
-    too few.
-
-    Parameters
-    ----------
-    folds : bool
-        Fold copies; False makes every column found a line.
-    with_tied : bool
-        Without a threshold, also return lines with as many matches as the last one wanted, up to
-        `MOST_LINES` in all, so that something else can choose among them. Only columns among the
-        first `MOST_LINES`, or some times as many, are looked at for that.
+    too few. `with_tied` also returns lines with as many matches as the last one wanted, up to
+    `MOST_LINES` in all, so that something else can choose among them.
     """
     limits = [
         None
@@ -172,19 +148,11 @@ def _end_of_tied(lines: list[list[Hit]], n_wanted: int) -> int:
 
 @dataclass(frozen=True)
 class SemanticSearch:
-    """Answers semantic searches of one snapshot.
-
-    Attributes
-    ----------
-    executor : Executor
-        Where the partitions are searched.
-    details : callable
-        Makes the evidence of matches: `pexeso.joins.match_details.MatchDetails`.
-    """
+    """Answers semantic searches of one snapshot."""
 
     opened: OpenIndex
     executor: Executor
-    details: Callable[..., MatchDetails]
+    details: Callable[..., MatchDetails]  # makes the evidence of matches
     # Of the columns of tables that were found, what orders them where as many values match.
     _ranks: dict[str, dict[str, tuple[bool, bool, int]]] = field(default_factory=dict)
 
@@ -329,10 +297,7 @@ class SemanticSearch:
         similarities: Sequence[float | None] | None = None,
         copies: Sequence[tuple[Match, ...]] | None = None,
     ) -> tuple[Match, ...]:
-        """Describe columns found.
-
-        `evidence` is found for them together, when it is asked for, and counted; or it is known.
-        """
+        """Describe columns found; their evidence is known, or found for all when needed."""
         if isinstance(evidence, SearchStats):
             evidence = self.details(self.opened, query, hits, options, evidence)
         total = query.total(options)

@@ -44,10 +44,7 @@ def by_similarity(
     usual_distance: float,
     stats: SearchStats,
 ) -> tuple[list[Hit], list[float | None]]:
-    """Order found columns by similarity, rounded to two digits; ties keep their order.
-
-    The similarities returned are None for columns that were not looked at.
-    """
+    """Order found columns by similarity to two digits; None for those not looked at."""
     started = time.perf_counter()
     probed, others = list(hits[:MAX_HITS]), list(hits[MAX_HITS:])
     new = [hit for hit in probed if hit.column_id not in query.similarities]

@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,14 +71,6 @@ class _Chunk:
     options: list[SearchOptions]
 
 
-@dataclass(frozen=True)
-class _TaskSettings:
-    store: Store
-    device: str
-    kernel: str
-    memory_budget: int | None
-
-
 def on_spark(
     index: Index,
     spark: SparkSession,
@@ -114,8 +107,8 @@ class SparkExecutor:
     def __init__(
         self, spark: SparkSession, device: str, kernel: str, memory_budget: int | None
     ) -> None:
-        self.spark, self._device, self._kernel = spark, device, kernel
-        self._memory_budget = memory_budget
+        self.spark = spark
+        self._options = {"device": device, "kernel": kernel, "memory_budget": memory_budget}
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise InputError(
@@ -131,32 +124,33 @@ class SparkExecutor:
     ) -> list[Answer]:
         """Search all partitions of the loader's snapshot, each query with its options."""
         # The hold stays with the index here: while it is open, no file that tasks read is removed.
-        plan = _TaskSettings(loader.store, self._device, self._kernel, self._memory_budget)
-        n_partitions = plan.store.n_partitions
+        store, n_partitions = loader.store, loader.n_partitions
         if not queries or not n_partitions:
             return [([], SearchStats()) for _ in queries]
         cores = self.spark.sparkContext.defaultParallelism
         chunks = divide(queries, options, math.ceil(TASKS_PER_CORE * cores / n_partitions))
         context = self.spark.sparkContext
-        sent_plan, sent = context.broadcast(plan), [context.broadcast(chunk) for chunk in chunks]
+        sent_store, sent = context.broadcast(store), [context.broadcast(chunk) for chunk in chunks]
+
+        search = partial(search_partition_in_task, **self._options)
 
         def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 for number in batch.column(0).to_pylist():
                     partition, chunk = divmod(number, len(sent))
-                    yield search_partition_in_task(sent_plan.value, partition, sent[chunk].value)
+                    yield search(sent_store.value, partition, sent[chunk].value)
             freeze_imports()
 
         n_tasks = n_partitions * len(chunks)
         try:
-            with plain_task_errors(f"searching '{plan.store.path}'"):
+            with plain_task_errors(f"searching '{store.path}'"):
                 rows = (
                     self.spark.range(0, n_tasks, 1, n_tasks)
                     .mapInArrow(work, _SPARK_SCHEMA)
                     .toArrow()
                 )
         finally:
-            for broadcast in (sent_plan, *sent):
+            for broadcast in (sent_store, *sent):
                 broadcast.destroy()
         return merge(rows, options)
 
@@ -194,15 +188,14 @@ def divide(
     ]
 
 
-def search_partition_in_task(plan: _TaskSettings, number: int, chunk: _Chunk) -> pa.RecordBatch:
+def search_partition_in_task(
+    store: Store, number: int, chunk: _Chunk, *, device: str, kernel: str, memory_budget: int | None
+) -> pa.RecordBatch:
     """Search one partition for the queries of a chunk; return a row for each, with its hits."""
     take_one_thread()  # tasks run side by side already
-    manifest = plan.store.manifest
-    device = task_device() if plan.device == "auto" else plan.device
-    store = replace(
-        plan.store, manifest=replace(manifest, parts={SEMANTIC: (manifest.partitions[number],)})
-    )
-    scan = loader_of(store, device, plan.memory_budget, plan.kernel)
+    parts = {SEMANTIC: (store.manifest.partitions[number],)}
+    store = replace(store, manifest=replace(store.manifest, parts=parts))
+    scan = loader_of(store, task_device() if device == "auto" else device, memory_budget, kernel)
     answers = search_store(scan, chunk.queries, chunk.options)
     rows = [
         {

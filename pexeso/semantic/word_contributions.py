@@ -121,8 +121,8 @@ def word_contributions(
     losses = _losses(sides, embedder, space)
     shares: dict[tuple[str | None, str | None], float] = {}
     counts: dict[tuple[str | None, str | None], int] = {}
-    for pair, carried in zip(chosen, _by_pair(sides, losses), strict=True):
-        for words, share in _put_together(pair, carried).items():
+    for carried in _by_pair(sides, losses):
+        for words, share in _put_together(carried).items():
             shares[words] = shares.get(words, 0.0) + share / len(chosen)
             counts[words] = counts.get(words, 0) + 1
     order = sorted(
@@ -209,9 +209,7 @@ def _by_pair(
             gathered = []
 
 
-def _put_together(
-    pair: tuple[str, str], carried: list[dict[str, float]]
-) -> dict[tuple[str | None, str | None], float]:
+def _put_together(carried: list[dict[str, float]]) -> dict[tuple[str | None, str | None], float]:
     """Return the shares of the words of a pair; a word and its partner count as one."""
     if len(carried) == 1:
         return {(word, word): share for word, share in carried[0].items() if share}

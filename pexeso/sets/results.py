@@ -111,26 +111,10 @@ class TokenSearchResult(ColumnMatches[TokenMatch]):
         return self._find_hints()
 
     def _row_of(self, match: TokenMatch) -> dict[str, Any]:
-        return {**self._measured(match), "n_copies": len(match.copies)}
+        return {**self._described(match, False), "n_copies": len(match.copies)}
 
-    def _measured(self, match: TokenMatch) -> dict[str, Any]:
+    def _as_json(self, match: TokenMatch, explain: bool) -> dict[str, Any]:
+        return {**super()._as_json(match, explain), **(match.explained() if explain else {})}
+
+    def _described(self, match: TokenMatch, explain: bool) -> dict[str, Any]:
         return {name: getattr(match, name) for name in self.measures}
-
-    def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:
-        """Return the plain JSON form that the command line prints.
-
-        Parameters
-        ----------
-        explain : bool
-            Add ``"shared"``, the values that both columns have, to each result, and
-            ``"aliases"``, by value the texts of the query column that are aliases of it, if any.
-        hints : bool
-            Add ``"hints"`` where nothing was found; see `hints`.
-        """
-        results = [self._with_copies(self._measured(match), match) for match in self.matches]
-        if explain:
-            results = [
-                {**row, **match.explained()}
-                for row, match in zip(results, self.matches, strict=True)
-            ]
-        return {**self._as_json(results, hints=hints), "stats": self.stats}

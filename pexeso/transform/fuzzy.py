@@ -186,11 +186,7 @@ class _Nearest:
     """
 
     def __init__(
-        self,
-        sets: TokenSets,
-        n_derived: int,
-        measures: Sequence[int],
-        min_similarity: Fraction,
+        self, sets: TokenSets, n_derived: int, measures: Sequence[int], min_similarity: Fraction
     ) -> None:
         sizes = np.diff(sets.offsets)
         self.sizes = sizes[:n_derived], sizes[n_derived:]

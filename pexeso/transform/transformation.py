@@ -219,10 +219,7 @@ def _one_way(
     options: TransformOptions,
     other: _Join | None,
 ) -> _Join:
-    """Join by equality, then by one program after the other.
-
-    No second program is learned where the first joins less than that of the other direction.
-    """
+    """Join by equality, then by programs: one, where the other direction's first joins more."""
     is_named = len(keyed.columns) == 1 and direction not in options.checked
     if is_named or options.keys_repeat:
         candidates = list(range(len(keyed.columns)))

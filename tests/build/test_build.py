@@ -91,10 +91,7 @@ def test_a_build_that_was_broken_off_goes_on_unless_the_lake_has_changed(lake, t
     assert last_report(index.store).facts["taken_up"] == []
     assert {
         match.table for match in index.search(["oslo"], min_joinability=1, fold_copies=False)
-    } == {
-        "cities.csv",
-        "more.csv",
-    }
+    } == {"cities.csv", "more.csv"}
 
 
 def test_a_build_with_other_options_begins_anew(lake, tmp_path):
@@ -239,10 +236,7 @@ def test_an_error_in_a_worker_is_one_sentence(spark, error, kind, said):
         raise error
         yield
 
-    with (
-        pytest.raises(kind, match=said),
-        plain_task_errors("building 'x.pexeso'", "free some"),
-    ):
+    with pytest.raises(kind, match=said), plain_task_errors("building 'x.pexeso'", "free some"):
         spark.range(1).mapInArrow(fail, "id long").collect()
 
 

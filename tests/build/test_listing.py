@@ -5,14 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 from long_runs import long_cases_but
 
-from pexeso.build.source import (
-    FOLDER,
-    LISTING,
-    LISTING_SCHEMA,
-    SKIPPED,
-    list_lake,
-    walk_from,
-)
+from pexeso.build.source import FOLDER, LISTING, LISTING_SCHEMA, SKIPPED, list_lake, walk_from
 from pexeso.build.workers import LocalWorkers
 from pexeso.lake.files import find_tables, look_at_lake
 

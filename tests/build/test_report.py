@@ -6,11 +6,7 @@ import time
 import pyarrow as pa
 import pytest
 
-from pexeso.build.report import (
-    BuildReport,
-    StageReport,
-    stage_report,
-)
+from pexeso.build.report import BuildReport, StageReport, stage_report
 from pexeso.build.workers import LocalWorkers, added, class_of, empty_sums, median, run_tasks
 from pexeso.errors import InputError
 from pexeso.faces.cli.inspect import report_lines

@@ -30,8 +30,7 @@ def test_files_are_dealt_out_by_size(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("n_bytes", "n_tasks"),
-    [(0, 1), (1 << 20, 1), (5 << 20, 3), (1 << 28, 8), (1 << 30, 32)],
+    ("n_bytes", "n_tasks"), [(0, 1), (1 << 20, 1), (5 << 20, 3), (1 << 28, 8), (1 << 30, 32)]
 )
 def test_larger_lakes_are_read_in_more_tasks(n_bytes, n_tasks):
     assert source.n_reading_tasks(LocalWorkers(2), n_bytes) == n_tasks

@@ -8,7 +8,8 @@ from pexeso.errors import LakeError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.files import TableFile
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.records import lake_records
+from pexeso.lake.records import lake_records, value_records
+from pexeso.options import BuildOptions
 
 HEADER = ["city", "name", "name", "since", "empty", "a.b", "one"]
 ROWS = [
@@ -20,8 +21,6 @@ ROWS = [
     ("Bern", "Ost", "v", "1848-11-12", None, "r6", "same"),
     ("Bern", "Ost", "v", "1848-11-12", None, "r6", "same"),
 ]
-RULES = ColumnRules()
-LARGE = 1 << 30
 
 
 def by_kind(table):
@@ -46,10 +45,8 @@ def frame(spark):
     )
 
 
-def records_of(tables, rules=RULES, max_table_bytes=LARGE):
-    return by_kind(
-        frame_records(tables, rules, Normaliser(), max_table_bytes=max_table_bytes).toArrow()
-    )
+def records_of(tables, **options):
+    return by_kind(frame_records(tables, BuildOptions(**options), (value_records,)).toArrow())
 
 
 def test_a_frame_gives_the_records_of_a_file(frame, tmp_path):
@@ -58,7 +55,9 @@ def test_a_frame_gives_the_records_of_a_file(frame, tmp_path):
     import pyarrow.parquet as pq
 
     pq.write_table(pa.Table.from_arrays(arrays, names=HEADER), path)
-    expected = by_kind(lake_records([TableFile("t", path, "parquet", 1)], RULES, Normaliser()))
+    expected = by_kind(
+        lake_records([TableFile("t", path, "parquet", 1)], ColumnRules(), Normaliser())
+    )
     records = records_of([SparkTable("t", frame.repartition(3))])
     assert records["column"] == expected["column"]
     assert len([row for row in records["column"] if row["reason"] is None]) == 5
@@ -100,9 +99,9 @@ def test_types_that_are_no_text(spark):
     assert reasons["nothing"] == "no values: every cell is missing"
     assert reasons["day"] is reasons["word"] is reasons["even"] is None
     assert reasons["moment"] == "1 distinct value, at least 2 needed (min_distinct)"
-    every = records_of([SparkTable("t", frame)], ColumnRules(kinds=("text", "date", "number")))[
-        "column"
-    ]
+    every = records_of(
+        [SparkTable("t", frame)], rules=ColumnRules(kinds=("text", "date", "number"))
+    )["column"]
     assert {row["name"]: row["reason"] for row in every}["id"] is None
     assert [row["kind"] for row in every if row["name"] in ("id", "day")] == ["number", "date"]
 
@@ -136,7 +135,7 @@ def test_a_table_without_rows_or_columns_is_a_table(spark):
 def test_names_must_differ_and_there_must_be_one(frame):
     for tables in ([], [SparkTable("t", frame)] * 2):
         with pytest.raises(LakeError, match="need different names"):
-            frame_records(tables, RULES, Normaliser(), max_table_bytes=LARGE)
+            frame_records(tables, BuildOptions(), (value_records,))
 
 
 def test_tables_of_the_catalog(spark, frame):

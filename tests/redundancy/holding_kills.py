@@ -29,16 +29,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [path for path in (str(HERE), str(HERE.parents[1])) if path not in sys.path]
 
-from holding_lakes import (  # noqa: E402
-    GONE,
-    Bytes,
-    contents,
-    held_tables,
-    part_of,
-    plan_of,
-    shown,
-    write_lake,
-)
+from holding_lakes import GONE, Bytes, contents, held_tables, part_of, plan_of, shown, write_lake  # noqa: E402
 
 from pexeso.redundancy import table_files as moving  # noqa: E402
 from pexeso.redundancy.holding import apply_plan, undo_plan  # noqa: E402

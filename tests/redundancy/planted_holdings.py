@@ -9,11 +9,7 @@ from holding_lakes import GONE, contents, plan_of, write_lake
 
 from pexeso.errors import InputError, LakeError, OutputError
 from pexeso.redundancy import table_files as moving
-from pexeso.redundancy.holding import (
-    apply_plan,
-    before_undoing,
-    undo_plan,
-)
+from pexeso.redundancy.holding import apply_plan, before_undoing, undo_plan
 from pexeso.redundancy.holding_folder import JOURNAL, copy_name, default_holding
 
 _NAMES = ("", ".", "..", "../precious/all.csv", "/etc/passwd", "a\0b", "no.csv", "parts/part-0.csv")

@@ -119,11 +119,7 @@ def _counted(
 
 
 def _share(
-    rows: Counter[tuple[Any, ...]],
-    held: Any,
-    n_rows: int,
-    bag: bool,
-    min_containment: float,
+    rows: Counter[tuple[Any, ...]], held: Any, n_rows: int, bag: bool, min_containment: float
 ) -> float:
     if not n_rows:
         return 1.0

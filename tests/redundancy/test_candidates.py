@@ -5,6 +5,7 @@ import time
 from dataclasses import replace
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from refutation import refutes
@@ -13,7 +14,6 @@ from pexeso.redundancy import candidates as module
 from pexeso.redundancy.candidates import (
     MAX_BOUND_BYTES,
     ColumnStats,
-    Profile,
     merged,
     prune,
     scan_stats,
@@ -136,41 +136,38 @@ def test_what_is_contained_is_never_refuted():
 def test_arrays_over_pairs_refute_what_single_pairs_do():
     draw = random.Random(2)
     for _ in range(300):
-        tables, profiles = [], []
+        tables, n_rows = [], []
         for _ in range(6):
             n, columns = draw.randint(0, 4), {}
             for token in draw.sample("abc", draw.randint(1, 3)):
                 values = drawn(draw, draw.choice(list(COLUMNS)), n)
                 columns[(token,)] = (family(values.type), loosened(draw, scan_stats(values)))
             tables.append(columns)
-            profiles.append(Profile(columns, draw.choice([n, n, None])))
+            n_rows.append(n)
         gate, bounds = draw.random() < 0.5, draw.random() < 0.7
-        pruned = prune(
+        parents, children, n_removed = prune(
             schema_graph([frozenset(schema) for schema in tables]),
-            profiles,
+            tables,
+            np.array(n_rows),
             row_count_gate=gate,
             bounds=bounds,
         )
         removed, left = {"types": 0, "rows": 0, "min_max": 0}, []
-        for parent, theirs in enumerate(profiles):
-            for child, ours in enumerate(profiles):
-                if parent == child or not set(ours.columns) <= set(theirs.columns):
+        for parent, theirs in enumerate(tables):
+            for child, ours in enumerate(tables):
+                if parent == child or not set(ours) <= set(theirs):
                     continue
-                both = [(ours.columns[column], theirs.columns[column]) for column in ours.columns]
+                both = [(ours[column], theirs[column]) for column in ours]
                 if not all(compatible(mine[0], yours[0]) for mine, yours in both):
                     removed["types"] += 1
-                elif (
-                    gate
-                    and None not in (ours.n_rows, theirs.n_rows)
-                    and ours.n_rows > theirs.n_rows
-                ):
+                elif gate and n_rows[child] > n_rows[parent]:
                     removed["rows"] += 1
                 elif bounds and any(refutes(mine[1], yours[1]) for mine, yours in both):
                     removed["min_max"] += 1
                 else:
                     left.append((parent, child))
-        assert list(zip(pruned.parents.tolist(), pruned.children.tolist(), strict=True)) == left
-        assert pruned.removed == removed
+        assert list(zip(parents.tolist(), children.tolist(), strict=True)) == left
+        assert n_removed == removed
 
 
 PARENT = ColumnStats(10, 50, True, True, True, True, 0, True, False, False)

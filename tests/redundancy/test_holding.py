@@ -18,11 +18,7 @@ from pexeso.lake.files import find_tables
 from pexeso.lake.readers.table import read_content
 from pexeso.redundancy import holding as holding_module
 from pexeso.redundancy import table_files as moving
-from pexeso.redundancy.holding import (
-    apply_plan,
-    before_undoing,
-    undo_plan,
-)
+from pexeso.redundancy.holding import apply_plan, before_undoing, undo_plan
 from pexeso.redundancy.holding_folder import JOURNAL, copy_name, default_holding
 from pexeso.redundancy.table_files import table_fingerprint
 from pexeso.runtime import system

@@ -36,13 +36,7 @@ def test_the_worked_lake(spark, tmp_path, n_files, semantics):
     result = find_containments(spark, tmp_path, semantics=semantics)
     names = {table.name: Path(table.name).stem for table in result.tables}
     assert {(names[edge.parent], names[edge.child]) for edge in result.edges} == set(WORKED_EDGES)
-    assert counts_of(result) == {
-        "schema": 50,
-        "types": 50,
-        "rows": 39,
-        "min_max": 28,
-        "exact": 20,
-    }
+    assert counts_of(result) == {"schema": 50, "types": 50, "rows": 39, "min_max": 28, "exact": 20}
 
 
 @pytest.mark.parametrize(

@@ -123,8 +123,7 @@ def sizes_example(write_only=False, max_seconds=None):
         edges = [(p, v) for p, v in edges if 0.5 * size[p] + size[v] < max_seconds]
     read = 0.0 if write_only else 0.1
     return problem(
-        size * (2 + 0.5 * 4),
-        [(p, v, accesses[v] * (read * size[p] + size[v])) for p, v in edges],
+        size * (2 + 0.5 * 4), [(p, v, accesses[v] * (read * size[p] + size[v])) for p, v in edges]
     )
 
 

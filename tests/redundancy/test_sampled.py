@@ -45,13 +45,7 @@ def test_the_worked_lake(tmp_path, n_files, seed):
     stems = {(Path(parent).stem, Path(child).stem) for parent, child in pairs(result)}
     assert stems == set(WORKED_EDGES)
     counts = [(stage.name, stage.edges) for stage in result.stages[1:]]
-    assert counts == [
-        ("schema", 50),
-        ("types", 50),
-        ("rows", 39),
-        ("min_max", 28),
-        ("sampled", 20),
-    ]
+    assert counts == [("schema", 50), ("types", 50), ("rows", 39), ("min_max", 28), ("sampled", 20)]
 
 
 def test_tasks_of_spark_find_what_threads_find(spark, tmp_path):

@@ -95,10 +95,7 @@ def answer(draw, lake, folder, **options):
 
 @pytest.mark.parametrize(
     "options",
-    long_but(
-        [{"min_containment": 0.6}],
-        [{}, {"semantics": "bag"}, {"min_containment": 0.6}],
-    ),
+    long_but([{"min_containment": 0.6}], [{}, {"semantics": "bag"}, {"min_containment": 0.6}]),
     ids=str,
 )
 def test_no_order_changes_the_answer(tmp_path, options):

@@ -98,12 +98,7 @@ def test_the_optimum_is_that_of_an_exhaustive_search(derived, keys, max_distance
             st.lists(st.sampled_from(ALL_CONFIGURATIONS), min_size=1, max_size=4, unique=True),
         )
     )
-    join = fuzzy_join(
-        derived,
-        keys,
-        max_distance=max_distance,
-        configurations=configurations,
-    )
+    join = fuzzy_join(derived, keys, max_distance=max_distance, configurations=configurations)
     wanted = best_by_definition(derived, keys, configurations, max_distance)
     pairs = set(zip(join.derived.tolist(), join.keys.tolist(), strict=True))
     assert len(pairs) == len(join.distances)

@@ -21,11 +21,7 @@ import pyarrow as pa
 import pytest
 
 from pexeso.transform.fuzzy import Configuration, fuzzy_join, squared_similarity, token_sets
-from pexeso.transform.learning.example_sets import (
-    ColumnSuffixes,
-    sample_sizes,
-    sorted_suffixes,
-)
+from pexeso.transform.learning.example_sets import ColumnSuffixes, sample_sizes, sorted_suffixes
 from pexeso.transform.learning.examples_to_program import LearningOptions, learn_program
 from pexeso.transform.learning.finding import FindingOptions, find_program
 from pexeso.transform.programs.program import Constant, Extract, Program, Split

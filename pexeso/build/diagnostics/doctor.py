@@ -9,7 +9,6 @@ import importlib.util
 import platform
 import shutil
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,21 +37,20 @@ class Finding:
 
 def diagnose(folder: Path | str = ".") -> list[Finding]:
     """Look at everything that building and searching an index depends on."""
-    looks: list[Callable[[], Finding]] = [
-        _python,
-        lambda: _package("pyarrow", "pyarrow"),
-        lambda: _of_extra("torch", "torch"),
-        _cuda,
-        lambda: _of_extra("pyspark", "pyspark"),
-        _java,
-        _trainer,
-        lambda: _optional("sentence-transformers", "sentence_transformers"),
-        lambda: _optional("s3fs", "s3fs"),
-        _cores,
-        _memory,
-        lambda: _disk(Path(folder)),
+    return [
+        _python(),
+        _package("pyarrow", "pyarrow"),
+        _of_extra("torch", "torch"),
+        _cuda(),
+        _of_extra("pyspark", "pyspark"),
+        _java(),
+        _trainer(),
+        _optional("sentence-transformers", "sentence_transformers"),
+        _optional("s3fs", "s3fs"),
+        Finding("cores", True, str(available_processors())),
+        _memory(),
+        _disk(Path(folder)),
     ]
-    return [look() for look in looks]
 
 
 def _python() -> Finding:
@@ -137,10 +135,6 @@ def _java() -> Finding:
         needed = False if importlib.util.find_spec("pyspark") else None
         return Finding("Java", needed, problem, way_out)
     return Finding("Java", True, f"{java.version} ({java.command}, from {java.origin})")
-
-
-def _cores() -> Finding:
-    return Finding("cores", True, str(available_processors()))
 
 
 def _memory() -> Finding:

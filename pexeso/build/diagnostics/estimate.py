@@ -13,12 +13,7 @@ from heapq import nlargest
 
 from pexeso.build.job import stage_names
 from pexeso.build.parts.base import OfParts, PartEstimate
-from pexeso.build.parts.sample import (
-    LakeSample,
-    by_format,
-    choose_sample,
-    shared_seconds,
-)
+from pexeso.build.parts.sample import LakeSample, by_format, choose_sample, shared_seconds
 from pexeso.build.source import READ_MEMORY_FACTOR
 from pexeso.errors import LakeError
 from pexeso.lake.files import find_tables

@@ -22,25 +22,14 @@ from pexeso.build.report import REPORT_FILE, BuildReport
 from pexeso.errors import InputError
 from pexeso.lake.catalog import COLUMNS, TABLES, Catalog
 from pexeso.lake.frames.tables import Tabular
-from pexeso.lake.left_out import (
-    NOTES,
-    ReasonGroup,
-    count_repaired,
-    counted,
-    keyed,
-    left_out,
-)
+from pexeso.lake.left_out import NOTES, ReasonGroup, count_repaired, counted, keyed, left_out
 from pexeso.registry import choices, registered
 from pexeso.runtime.formatting import many
 from pexeso.runtime.progress import counted_bar, with_bar
 from pexeso.store.integrity import Problem, check_store
 from pexeso.store.io.location import Location, locate
 from pexeso.store.local.reader import Store
-from pexeso.store.opening import (
-    open_store_anywhere,
-    require_everything_seen,
-    require_openable,
-)
+from pexeso.store.opening import open_store_anywhere, require_everything_seen, require_openable
 
 # Rows that are turned into Python objects together.
 _ROWS = 1 << 14

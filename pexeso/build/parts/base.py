@@ -165,10 +165,7 @@ _MAX_COUNTS = 6
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class OfParts(Shown):
-    """A result to which each index part adds fields of its own.
-
-    These fields are read as attributes, like the others.
-    """
+    """A result to which each index part adds fields, which are read as attributes."""
 
     of_parts: Mapping[str, Any] = field(default_factory=dict)
 
@@ -235,10 +232,7 @@ def worn_folders(
     *,
     min_count: int = 1,
 ) -> list[int]:
-    """Select the folders to rewrite: those with many deleted columns, and small ones.
-
-    Small folders are selected only if there are several, and more than `min_count` folders in all.
-    """
+    """Select folders to rewrite: those with many deleted columns, and small ones if several are."""
     full_of_deleted, small = [], []
     for number, (entry, share) in enumerate(zip(entries, deleted_shares, strict=True)):
         if share > MAX_DELETED_SHARE:

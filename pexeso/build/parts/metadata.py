@@ -167,10 +167,7 @@ _log = logging.getLogger("pexeso.index")
 
 
 def require_searchable(store: Store) -> None:
-    """Raise an error if this version cannot search the index.
-
-    Reasons are another layout, another normaliser, or a manifest without the required entries.
-    """
+    """Refuse an index of another layout or normaliser, or without what a search needs."""
     layout = store.manifest.options.get("layout")
     if layout != LAYOUT_VERSION:
         raise IndexVersionError(
@@ -277,10 +274,7 @@ def options_for_model(options: BuildOptions, model: int) -> BuildOptions:
 
 
 def entry_bytes(options: BuildOptions) -> int:
-    """Return the bytes of an entry of the vectors of a build's one model.
-
-    Those of a lexical one are sketches, by which its columns are divided.
-    """
+    """Return the bytes of an entry of a model's vectors; a lexical one is divided by sketches."""
     return ENTRY_BYTES[SINGLE if options.model == "lexical" else options.vector_precision]
 
 

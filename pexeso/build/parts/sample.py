@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.build.source import records_of
 from pexeso.build.workers import HERE_BYTES
 from pexeso.lake.files import TableFile
-from pexeso.lake.hashed_values import hashed_records, value_key
-from pexeso.lake.records import Records, lake_records
-from pexeso.options import HASHED, BuildOptions
+from pexeso.lake.records import Records
+from pexeso.options import BuildOptions
 from pexeso.runtime.system import available_processors
 
 _FIELDS = [
@@ -47,24 +47,11 @@ class LakeSample:
         wanted: Sequence[Records],
         progress: Callable[[int, int], None] | None = None,
     ) -> LakeSample:
-        """Read the chosen files.
-
-        `wanted` is as for `lake_records`, and `progress` as for
-        `pexeso.build.diagnostics.estimate.estimate_build`.
-        """
         records, seconds = [], 0.0
         for n_finished, file in enumerate(chosen, 1):
             started = time.perf_counter()
-            batches = lake_records(
-                [file],
-                options.rules,
-                options.normaliser,
-                max_bytes=options.max_table_bytes,
-                wanted=wanted,
-            )
-            if options.values == HASHED:
-                batches = hashed_records(batches, value_key())
-            records.append(pa.Table.from_batches(list(batches)).select(_FIELDS))
+            batches = list(records_of([file], options, wanted))
+            records.append(pa.Table.from_batches(batches).select(_FIELDS))
             seconds += time.perf_counter() - started
             if progress is not None:
                 progress(n_finished, len(chosen))
@@ -95,10 +82,7 @@ class LakeSample:
         return _totals(self.chosen, [file.n_bytes for file in self.chosen])
 
     def count(self, kind: str, *, kept: bool = True) -> int:
-        """Count the records of a kind.
-
-        Records with a reason why they are left out count only if `kept` is False.
-        """
+        """Count the records of a kind, those that are left out only without `kept`."""
         return sum(len(self._of(records, kind, kept)) for records in self.records)
 
     def rows(self, kind: str) -> list[pa.Table]:
@@ -216,10 +200,7 @@ _REFERENCE_SECONDS = 0.115
 
 
 def machine_factor(cores: int) -> float:
-    """Measure how much slower all cores are now than those of the machine of the constants.
-
-    Takes about a tenth of a second where nothing else runs.
-    """
+    """Measure how much slower all cores are now than those of the machine of the constants."""
 
     def work(_: int) -> None:
         for _ in range(_ROUNDS):

@@ -199,10 +199,7 @@ def _local_settings(cores: int, folder: Path) -> dict[str, str]:
 def _start(
     master: str | None, conf: Mapping[str, Any], app_name: str, folder: Path
 ) -> tuple[SparkSession, Any]:
-    """Return a new session and the gateway to the Java process started for it.
-
-    On failure nothing of either is left.
-    """
+    """Return a new session and the gateway to its Java process; a failure leaves neither."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession

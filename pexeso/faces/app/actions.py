@@ -75,7 +75,7 @@ def join(pages: Pages, request: Request) -> Page:
         return Page(
             "join.html",
             {
-                **_shown(pages, columns, join_request, parameters),
+                **_shown(columns, join_request, parameters),
                 "response": None,
                 "problem": str(error),
             },
@@ -87,7 +87,7 @@ def join(pages: Pages, request: Request) -> Page:
     added = joined.table.column_names[len(names_of(columns.table)) :]
     table = _with_chosen_columns(joined.table, columns, request)
     shown = {
-        **_shown(pages, columns, join_request, parameters),
+        **_shown(columns, join_request, parameters),
         "problem": None,
         "response": response,
         "added": added,
@@ -101,8 +101,7 @@ def join(pages: Pages, request: Request) -> Page:
     }
     if not (join_request.transform or columns.is_key):
         shown["python"] = python_join_lines(
-            *(join_request, columns.table, columns.spec, pages.served.path),
-            (match.table, match.column),
+            join_request, columns.table, columns.spec, (match.table, match.column)
         )
     if isinstance(match, Match):
         shown |= verdicts(pages, join_request, match.table, match.column, [])
@@ -157,11 +156,7 @@ def _has_sql(columns: QueryColumns, join_request: JoinRequest) -> bool:
 
 
 def read_join(pages: Pages, columns: QueryColumns, given: dict[str, str]) -> JoinRequest:
-    """Return the join that an URL asks for.
-
-    By a rule, and by a key of several columns, there are no values alike: what an URL says of
-    them is left aside, as it was of another way.
-    """
+    """Return the join that an URL asks for; what it says of another way is left aside."""
     is_rule = given.get("method") == "transform"
     names = ("lake_column", *OF_JOIN)
     if is_rule:
@@ -179,7 +174,7 @@ def _escapes_formulas(parameters: dict[str, str]) -> bool:
 
 
 def _shown(
-    pages: Pages, columns: QueryColumns, join_request: JoinRequest, url_parameters: dict[str, str]
+    columns: QueryColumns, join_request: JoinRequest, url_parameters: dict[str, str]
 ) -> dict[str, Any]:
     method = "transform" if join_request.transform else None
     of_match = {
@@ -192,10 +187,7 @@ def _shown(
     escapes = _escapes_formulas(url_parameters)
     of_kinds = {"csv": {ESCAPE_FORMULAS: escapes or None}, "xlsx": {}, "parquet": {}}
     of_kinds |= {"sql": {}} if _has_sql(columns, join_request) else {}
-    fields = [
-        *_controls(columns, join_request),
-        *controls(CsvOptions, {ESCAPE_FORMULAS: escapes}),
-    ]
+    fields = [*_controls(columns, join_request), *controls(CsvOptions, {ESCAPE_FORMULAS: escapes})]
     hidden = {
         "column": columns.parameter,
         "lake_column": join_request.lake_column,
@@ -214,7 +206,7 @@ def _shown(
             kind: url(f"{columns.path}/joined.{kind}", {**parameters, **of_kind})
             for kind, of_kind in of_kinds.items()
         },
-        "command": _command(pages, columns, join_request, escapes=escapes),
+        "command": _command(columns, join_request, escapes=escapes),
     }
 
 
@@ -230,13 +222,9 @@ def _controls(columns: QueryColumns, join_request: JoinRequest) -> list[Control]
     return controls(JoinRequest, values, aggregate=ways)
 
 
-def _command(
-    pages: Pages, columns: QueryColumns, join_request: JoinRequest, *, escapes: bool
-) -> str:
+def _command(columns: QueryColumns, join_request: JoinRequest, *, escapes: bool) -> str:
     named = str(join_request.lake_column)
-    words = command_line(
-        join_request, columns.table, columns.spec, pages.served.path, named, options=COMMAND
-    )
+    words = command_line(join_request, columns.table, columns.spec, named, options=COMMAND)
     return f"{words} -o joined.csv{' --escape-formulas' if escapes else ''}"
 
 

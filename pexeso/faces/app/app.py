@@ -23,15 +23,7 @@ from starlette.routing import Route
 from pexeso.errors import PexesoError
 from pexeso.faces.app.guard import AGENTS_PATH, Access, Guard, TooLargeError
 from pexeso.faces.app.jobs import PATIENCE, UnknownJobError
-from pexeso.faces.app.page import (
-    FOLDER,
-    TITLES,
-    Handler,
-    Page,
-    Pages,
-    asset_answer,
-    job_page,
-)
+from pexeso.faces.app.page import FOLDER, TITLES, Handler, Page, Pages, asset_answer, job_page
 from pexeso.faces.app.start import start_page
 from pexeso.faces.app.tables import UnknownTableError
 from pexeso.runtime.threads import LARGE_BYTES, release_unused
@@ -44,10 +36,7 @@ if TYPE_CHECKING:
 
 
 class Agents:
-    """The tools for agents as an app, made when the first agent asks: most servers never have one.
-
-    Agents and pages ask the same open index: models are loaded once, and the turns are for all.
-    """
+    """The tools for agents as an app, made when the first agent asks: few servers have one."""
 
     def __init__(self, served: ServedIndex) -> None:
         self._served = served
@@ -277,9 +266,4 @@ def _handlers(pages: Pages):
     async def gone(request: Request, error: Exception) -> Response:
         return Response(status_code=400)  # which nobody reads
 
-    return {
-        PexesoError: known,
-        HTTPException: http,
-        ClientDisconnect: gone,
-        Exception: unknown,
-    }
+    return {PexesoError: known, HTTPException: http, ClientDisconnect: gone, Exception: unknown}

@@ -96,9 +96,8 @@ class EntityColumn:
         self.table, self.label = self.lookup.table, self.lookup.label
         self.id = type_id(self.table, self.label)
         self.type = {"id": self.id, "name": visible_name(f"{self.label} ({self.table})")}
-        among = pa.array([self.table], pa.string())
-        columns = index.catalog.columns(["label", "position", "kind"], among=among)
-        kinds = {row["label"]: row["kind"] for row in columns.sort_by("position").to_pylist()}
+        columns = index.catalog.columns_of(self.table, ["label", "kind"]).to_pylist()
+        kinds = {row["label"]: row["kind"] for row in columns}
         self.labels = tuple(kinds)
         # Near values of such columns are others.
         is_exact = kinds.get(self.label) in EXACT_KINDS
@@ -132,16 +131,15 @@ class EntityColumn:
         return self.lookup.texts[position].as_py()
 
     def suggestion(self, position: int) -> dict[str, Any]:
-        name = self.name(position)
-        return {"id": f"{self.id}/{quote(name, safe='')}", "name": name, "notable": [self.type]}
+        return self._shown(self.name(position), notable=[self.type])
+
+    def _shown(self, name: str, **facts: Any) -> dict[str, Any]:
+        return {"id": f"{self.id}/{quote(name, safe='')}", "name": name, **facts}
 
     def candidates(
         self, column: QueryColumn, expected: Sequence[list[Expected]], limits: Sequence[int]
     ) -> list[list[dict[str, Any]]]:
-        """Return for each query value the values that are near it, best first.
-
-        `expected` has the properties that each value should have.
-        """
+        """Return for query values the values near them, best first by `expected` properties too."""
         encoded = self._index._opened.encode(column)
         near = self.lookup.near(encoded, self.max_distance, MAX_CANDIDATES)
         names = self.lookup.texts.take(pa.array(near.position)).to_pylist()
@@ -155,17 +153,13 @@ class EntityColumn:
             rows = [] if value is None else facts[starts[value] : starts[value + 1]]
             if properties:
                 rows = self._by_properties(rows, properties)
-            answers.append([self._candidate(*row) for row in rows[:limit]])
+            answers.append(
+                [
+                    self._shown(name, score=score, match=equal, type=[self.type])
+                    for _, name, score, equal in rows[:limit]
+                ]
+            )
         return answers
-
-    def _candidate(self, position: int, name: str, score: float, equal: bool) -> dict[str, Any]:
-        return {
-            "id": f"{self.id}/{quote(name, safe='')}",
-            "name": name,
-            "score": score,
-            "match": equal,
-            "type": [self.type],
-        }
 
     def _by_properties(
         self, rows: list[tuple[int, str, float, bool]], expected: list[Expected]

@@ -44,13 +44,7 @@ PICTURED, LISTED = 500, 100
 OPTIONS = ("method", "min_joinability", "max_distance", "k", "fold_copies")
 
 NUMBERS = ("5", "20", "100", "all")
-KINDS = {
-    "csv": "CSV",
-    "parquet": "Parquet",
-    "mmd": "Mermaid",
-    "graphml": "GraphML",
-    "html": "HTML",
-}
+KINDS = {"csv": "CSV", "parquet": "Parquet", "mmd": "Mermaid", "graphml": "GraphML", "html": "HTML"}
 
 PIECE = 1 << 18
 
@@ -89,9 +83,7 @@ def graph(pages: Pages, request: Request) -> Page:
     is_run = url_parameters.get("run") == ON
     summary = (
         pages.served.run(
-            graph_request,
-            take=partial(GraphSummary.of, looked_for=text),
-            progress=report_count,
+            graph_request, take=partial(GraphSummary.of, looked_for=text), progress=report_count
         )
         if is_run
         else None
@@ -135,20 +127,15 @@ def graph(pages: Pages, request: Request) -> Page:
 
 
 def graph_file(pages: Pages, request: Request, kind: str) -> Iterator[bytes]:
-    """Return the pieces of a file of all joins: JSON as the command line prints it, or an export.
-
-    It is written to disk first, so that memory does not grow with it.
-    """
+    """Return the pieces of a file of all joins, JSON or an export, which is on the disk first."""
     form = OF_FILES.get(f".{kind}")
     if form is None and kind != "json":
         raise InputError(f"A join graph is written as {', '.join(OF_FILES)} or .json.")
     graph_request = _read(pages, dict(request.query_params))
     with temporary_folder("pexeso-graph-") as folder:
         path = folder / f"joins.{kind}"
-        write = partial(_write_json, path=path) if form is None else partial(write_export, form)
-        pages.served.run(
-            graph_request, take=write if form is None else lambda edges: write(edges, path)
-        )
+        write = _write_json if form is None else partial(write_export, form)
+        pages.served.run(graph_request, take=lambda edges: write(edges, path))
         stream = path.open("rb")
 
     def pieces() -> Iterator[bytes]:

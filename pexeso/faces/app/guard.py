@@ -104,13 +104,7 @@ class Guard:
     """Middleware before all pages; `max_body` is the largest body of a request, in bytes."""
 
     def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        access: Access,
-        hosts: Collection[str],
-        cookie: str,
-        max_body: int,
+        self, app: ASGIApp, *, access: Access, hosts: Collection[str], cookie: str, max_body: int
     ) -> None:
         self._app = app
         self._access = access
@@ -136,10 +130,7 @@ class Guard:
         """Return the answer to a request that no page is to see; None for all others."""
         host = headers.get("host", "")
         if host not in self._hosts:
-            return _refusal(
-                400,
-                f"This server answers only as {', '.join(sorted(self._hosts))}.",
-            )
+            return _refusal(400, f"This server answers only as {', '.join(sorted(self._hosts))}.")
         if not scope["query_string"].isascii():
             return _refusal(400, "An address has other signs than ASCII only as %XX.")
         if scope["method"] not in _METHODS:

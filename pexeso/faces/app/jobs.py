@@ -35,7 +35,7 @@ class Cancelled(KeyboardInterrupt):
     """Raised within a job that is to end, wherever it reports progress: as Ctrl-C, it ends all."""
 
 
-class Job:
+class Job(Thread):
     """Work in a thread.
 
     It has stages, 0 where it has none, and steps of the stage that is under way, `n_done` of
@@ -45,6 +45,7 @@ class Job:
     """
 
     def __init__(self, address: str, work: Callable[[], Any], title: str, stages: int) -> None:
+        super().__init__(target=self._run, args=(work,), daemon=True)
         self.id, self.address, self.title = secrets.token_urlsafe(9), address, title
         self.n_all_stages = stages
         self.stage: str | None = None
@@ -54,10 +55,6 @@ class Job:
         self._began, self._ended_at = time.monotonic(), 0.0
         self._result: Any = None
         self._error: BaseException | None = None
-        self._thread = Thread(target=self._run, args=(work,), daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
 
     def _run(self, work: Callable[[], Any]) -> None:
         _current.set(self)
@@ -105,9 +102,6 @@ class Job:
 
     def cancel(self) -> None:
         self._cancelled.set()
-
-    def join(self, seconds: float) -> None:
-        self._thread.join(seconds)
 
     def result(self) -> Any:
         """Return what the work returned, or raise what it raised."""

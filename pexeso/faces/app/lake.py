@@ -74,19 +74,12 @@ def table(pages: Pages, request: Request) -> Page:
     index = pages.served.index
     facts = lake_table(pages, request.query_params.get("name", ""))
     name = facts["table"]
-    among = pa.array([name], pa.string())
     fields = ["position", "label", "kind", "n_rows", "n_missing", "n_distinct", "reason"]
-    columns = index.catalog.columns(fields, among=among).sort_by("position").to_pylist()
+    columns = index.catalog.columns_of(name, fields).to_pylist()
     rows, missing = _rows(pages, name)
     if rows is not None:
         rows = rows.slice(0, ROWS_SHOWN).select(range(min(rows.num_columns, COLUMNS_SHOWN)))
-    shown = {
-        "name": name,
-        "facts": facts,
-        "columns": columns,
-        "rows": rows,
-        "missing": missing,
-    }
+    shown = {"name": name, "facts": facts, "columns": columns, "rows": rows, "missing": missing}
     document = {**facts, "columns": columns}
     return Page("table.html", shown, lambda: document)
 
@@ -216,16 +209,10 @@ def _read(pages: Pages, parameters: dict[str, str]) -> AcquireRequest:
 
 
 def _have(pages: Pages, parameters: dict[str, str]) -> dict[str, Any]:
-    """Return the fields of what is to be explained: of a table given, or of the lake, and no path.
-
-    They say how its file is read, too.
-    """
+    """Return the fields of what is to be explained and how it is read: of a table, and no path."""
     if parameters.get("table"):
         table = pages.tables[parameters["table"]]
-        return {
-            "have": f"{table.spec}:{parameters.get('have') or '#0'}",
-            **table.reading.to_dict(),
-        }
+        return {"have": f"{table.spec}:{parameters.get('have') or '#0'}", **table.reading.to_dict()}
     have = parameters.get("have", "").strip()
     if not have:
         return {}

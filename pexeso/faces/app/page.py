@@ -204,17 +204,12 @@ _MARKS = ":,~"
 
 
 def command_line(
-    request: QueryRequest,
-    table: QueryTable,
-    column: str,
-    index: str,
-    *more: str,
-    options: Iterable[str],
+    request: QueryRequest, table: QueryTable, column: str, *more: str, options: Iterable[str]
 ) -> str:
     """Return the command line that does the same, in the folder of the file that was given."""
     if any(mark in column for mark in _MARKS):
         column = str(request.column)
-    words = ["pexeso", request.verb, index, f"{_own_name(table)}:{column}", *more]
+    words = ["pexeso", request.verb, request.index, f"{_own_name(table)}:{column}", *more]
     return shlex.join([*words, *option_words(request, options), *reading_words(request)])
 
 
@@ -248,12 +243,12 @@ def reading_words(request: QueryRequest) -> list[str]:
 
 
 def python_lines(
-    request: SearchRequest, table: QueryTable, column: str, index: str, options: Iterable[str]
+    request: SearchRequest, table: QueryTable, column: str, options: Iterable[str]
 ) -> str:
     # A table in memory is not known as the lake's own; it is left out of the results.
     arguments = _arguments(request, {*options} - {"exclude_self"})
     lines = [
-        *_opening(table, index),
+        *_opening(table, request.index),
         f"found = index.search({', '.join(['table', _on(column), *arguments])})",
     ]
     if request.exclude_self:
@@ -262,7 +257,7 @@ def python_lines(
 
 
 def python_join_lines(
-    request: JoinRequest, table: QueryTable, column: str, index: str, lake_column: tuple[str, str]
+    request: JoinRequest, table: QueryTable, column: str, lake_column: tuple[str, str]
 ) -> str:
     """Return the program that joins a table of yours with a column of the lake."""
     of_match = [*map(repr, lake_column), _on(column), *_arguments(request, {"max_distance"})]
@@ -273,7 +268,7 @@ def python_join_lines(
     ]
     return "\n".join(
         [
-            *_opening(table, index),
+            *_opening(table, request.index),
             f"match = index.explain({', '.join(['table', *of_match])}).match",
             f"joined = match.join({', '.join(['table', *options])})",
         ]
@@ -383,10 +378,7 @@ async def asset_answer(request: HttpRequest) -> Response:
 
 @dataclass(frozen=True)
 class Pages:
-    """What pages are made of; `start` takes the files of an index that is not there yet.
-
-    `reconcile_path` is where OpenRefine asks.
-    """
+    """What pages are made of; `start` takes the files of an index that is not there yet."""
 
     served: ServedIndex
     tables: QueryTables
@@ -552,9 +544,7 @@ def lake_table_to_search(pages: Pages, name: str) -> QueryTable:
 
 def position_of(pages: Pages, table: str, label: str) -> str:
     """Return what names a column of the lake behind the name of a file, as ``#3``."""
-    among = pa.array([table], pa.string())
-    columns = pages.served.index.catalog.columns(["label", "position"], among=among)
-    labels = columns.sort_by("position")["label"].to_pylist()
+    labels = pages.served.index._opened.labels_of(table)
     if label not in labels:
         raise InputError(f"The index has no column {label!r} of {table!r}.")
     return f"#{labels.index(label)}"

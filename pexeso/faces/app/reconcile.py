@@ -321,11 +321,10 @@ def _cells(rows: pa.Table, label: str, settings: Mapping[str, Any] | None) -> li
 
 
 def _columns_of(index: Index, table: str) -> list[dict[str, Any]]:
-    among = pa.array([table], pa.string())
-    rows = index.catalog.columns(["table", "label", "position"], among=among)
+    rows = index.catalog.columns_of(table, ["table", "label"])
     if not rows.num_rows:
         raise InputError(index.catalog.why_not(table, index.lake))
-    return rows.sort_by("position").to_pylist()
+    return rows.to_pylist()
 
 
 def _property(row: Mapping[str, Any]) -> dict[str, Any]:

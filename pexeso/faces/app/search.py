@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
-import pyarrow as pa
 
 from pexeso.composite.key_explanation import KeyExplanation
 from pexeso.errors import InputError
@@ -183,7 +182,7 @@ def search(pages: Pages, request: Request) -> Page:
             else None
         )
         options = section["options"] if section else _usual(pages, columns, search_request)
-        path, index = columns.path, pages.served.path
+        path = columns.path
         share = search_request.min_joinability or _usual_share(columns, search_request, options)
         values = {
             "method": search_request.method,
@@ -199,7 +198,7 @@ def search(pages: Pages, request: Request) -> Page:
         if columns.table.is_of_lake:
             hidden["exclude_self"] = ON
         form = Form(f"{path}/search", "Search", fields, hidden, live="found")
-        link = partial(match_link, pages, columns, _at_its_distance(search_request, section))
+        link = partial(match_link, columns, _at_its_distance(search_request, section))
         return {
             "table": columns.table,
             "columns": columns,
@@ -227,22 +226,17 @@ def search(pages: Pages, request: Request) -> Page:
             "reject": None if columns.is_key else rejected_pair(pages, result),
             "back": url(f"{path}/search", _given(request, columns)),
             "link": link,
-            "command": command_line(
-                search_request, columns.table, columns.spec, index, options=OPTIONS
-            ),
+            "command": command_line(search_request, columns.table, columns.spec, options=OPTIONS),
             "python": None
             if columns.is_key
-            else python_lines(search_request, columns.table, columns.spec, index, options=OPTIONS),
+            else python_lines(search_request, columns.table, columns.spec, options=OPTIONS),
         }
 
     return Page("search.html", shown, response.to_dict, fragment="found.html")
 
 
 def read_search(pages: Pages, columns: QueryColumns, given: dict[str, str]) -> SearchRequest:
-    """Return the request of an URL.
-
-    What an URL has for another way to search is left aside: sliders have no meaning in each.
-    """
+    """Return the request of an URL; what it says of another way to search is left aside."""
     chosen = only(given, (*OPTIONS, "explain"))
     method = chosen.get("method", "semantic")
     if columns.is_key:
@@ -265,11 +259,7 @@ def _at_its_distance(search_request: SearchRequest, section: Any) -> SearchReque
 
 
 def match_link(
-    pages: Pages,
-    columns: QueryColumns,
-    search_request: SearchRequest,
-    match: Any,
-    page: str = "match",
+    columns: QueryColumns, search_request: SearchRequest, match: Any, page: str = "match"
 ) -> str:
     named = spec_of(match.columns) if columns.is_key else match.column
     target = {"column": columns.parameter, "lake_column": f"{match.table}:{named}"}
@@ -443,7 +433,9 @@ def match(pages: Pages, request: Request) -> Page:
     columns, catalog = query_columns(pages, request), pages.served.index.catalog
     named = parameters.get("lake_column", "")
     if columns.is_key:
-        return _by_key(pages, RequestedMatch(columns, *catalog.split(named), parameters))
+        pair = RequestedMatch(columns, *catalog.split(named), parameters)
+        explain_request = pair.request(ExplainRequest, pages)
+        return _page_of_key(pair, explain_request, pages.served.run(explain_request))
     pair = RequestedMatch(columns, *split_lake_column(catalog, named), parameters)
     indexed = _is_searched(pages, pair)
     method = parameters.get("method") or "semantic"
@@ -465,7 +457,7 @@ def _by_similar_values(pages: Pages, pair: RequestedMatch, ways: list[Any]) -> P
     request = pair.request(ExplainRequest, pages, **fields)
     explained = pages.served.run(request)
     if isinstance(explained, KeyExplanation):  # of columns that are joined by equal values alone
-        return _page_of_key(pages, pair, request, explained)
+        return _page_of_key(pair, request, explained)
 
     def shown() -> dict[str, Any]:
         section = section_of_explanation(explained, OF_EXPLANATION)
@@ -483,7 +475,7 @@ def _by_similar_values(pages: Pages, pair: RequestedMatch, ways: list[Any]) -> P
             "card": card,
             "ways": ways,
             "join": pair.link("join", **{name: getattr(request, name) for name in OF_DISTANCE}),
-            "command": _command(pages, request, pair),
+            "command": _command(request, pair),
         }
 
     return Page("match.html", shown, explained.to_dict)
@@ -543,36 +535,25 @@ def _by_rule(pages: Pages, pair: RequestedMatch, ways: list[Any]) -> Page:
     return Page("match_rule.html", shown, learned.to_dict)
 
 
-def _by_key(pages: Pages, pair: RequestedMatch) -> Page:
-    request = pair.request(ExplainRequest, pages)
-    return _page_of_key(pages, pair, request, pages.served.run(request))
-
-
-def _page_of_key(
-    pages: Pages, pair: RequestedMatch, request: ExplainRequest, explained: KeyExplanation
-) -> Page:
+def _page_of_key(pair: RequestedMatch, request: ExplainRequest, explained: KeyExplanation) -> Page:
     exact = replace(pair, lake_table=explained.table, lake_columns=spec_of(explained.columns))
     shown = {
         **exact.shown(None),
         "found": explained,
         "join": exact.link("join"),
-        "command": _command(pages, request, pair),
+        "command": _command(request, pair),
     }
     return Page("match_key.html", shown, explained.to_dict)
 
 
-def _command(pages: Pages, request: ExplainRequest, pair: RequestedMatch) -> str:
+def _command(request: ExplainRequest, pair: RequestedMatch) -> str:
     named = pair.query_columns
-    return command_line(
-        request, named.table, named.spec, pages.served.path, pair.lake_column, options=OF_DISTANCE
-    )
+    return command_line(request, named.table, named.spec, pair.lake_column, options=OF_DISTANCE)
 
 
 def _is_searched(pages: Pages, pair: RequestedMatch) -> bool:
     table, column = pair.lake_table, str(pair.lake_columns)
-    among = pa.array([table], pa.string())
-    rows = pages.served.index.catalog.columns(["name", "position", "reason"], among=among)
-    rows = rows.sort_by("position")
+    rows = pages.served.index.catalog.columns_of(table, ["name", "reason"])
     if not rows.num_rows:
         raise InputError(pages.served.index.catalog.why_not(table, pages.served.index.lake))
     return not rows["reason"][find_column(rows["name"].to_pylist(), column)].is_valid

@@ -29,10 +29,7 @@ RULES = ColumnRules(min_rows=1, min_distinct=2)  # who gives two small files wan
 
 
 class Start:
-    """Files of one lake, and their index, in a folder that the caller removes.
-
-    `problem` says why the files could not be indexed.
-    """
+    """Files of one lake, and their index, in a folder that the caller removes."""
 
     def __init__(self, folder: Path) -> None:
         self._files, self.index = folder / "files", folder / "index.pexeso"

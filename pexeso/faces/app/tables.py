@@ -70,10 +70,7 @@ class QueryTable:
 
 @dataclass(frozen=True)
 class TableSummary:
-    """What a table is known by until a column is searched with, so that it need not be read again.
-
-    `profiles` and the first `values` are those of the first `SHOWN_COLUMNS` columns.
-    """
+    """What a table, in its first `SHOWN_COLUMNS` columns, is known by without being read again."""
 
     names: tuple[str, ...]
     delimiter: str | None
@@ -231,11 +228,7 @@ class QueryTables:
             raise InputError(f"This is no table that can be searched with: {message}") from error
         return tuple(
             QueryTable(
-                table_id,
-                name,
-                os.path.join(path.parent, name),
-                siblings,
-                delimiter=delimiter,
+                table_id, name, os.path.join(path.parent, name), siblings, delimiter=delimiter
             )
             for table_id, name in siblings
         )

@@ -105,7 +105,7 @@ def acquire(request: AcquireRequest, html: str | None, overwrite: bool, form: st
     if form != "json":
         talk(_searched(result))
     if html is not None:
-        write_page(iter([result.to_html() or ""]), html, overwrite=overwrite)
+        write_page([result.to_html() or ""], html, overwrite=overwrite)
 
 
 def plan_lines(result: AcquisitionResult) -> list[str]:
@@ -134,7 +134,7 @@ def _explained(result: AcquisitionResult) -> list[str]:
     yours = "your columns" if result.query["have"] else "the columns"
     lines = [
         f"explains: how much less is unknown of {yours} in the joined rows, once the columns to "
-        "get are known; 0 % is nothing, 100 % all.",
+        "get are known; 0 % is nothing, 100 % all."
     ]
     if "bits" in result.unit:
         lines.append("bits: what is unknown; 1 bit is a question answered by yes or no.")

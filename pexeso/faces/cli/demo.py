@@ -45,11 +45,13 @@ def demo(keep: str | None) -> None:
         index = keep or os.path.join(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="pexeso-demo-")), "demo.pexeso"
         )
-        show(f"{LAKE}/ holds some hundred small tables from many sources. First, an index of it:")
+        click.echo(
+            f"{LAKE}/ holds some hundred small tables from many sources. First, an index of it:"
+        )
         run("index", str(demo_data / LAKE), index)
 
         suppliers = str(demo_data / SUPPLIERS)
-        show(
+        click.echo(
             "\nYour table lists suppliers. Which tables of the lake have them too? The "
             "most similar come first, each with its first matching values:"
         )
@@ -57,21 +59,18 @@ def demo(keep: str | None) -> None:
 
         autographs = str(demo_data / AUTOGRAPHS)
         n_rows, n_equal = equal_cells(demo_data / LAKE, demo_data / AUTOGRAPHS, "signed_by")
-        show(
+        click.echo(
             "\nAnother lists autographs. Some names are reversed, some misspelt. A join by equal "
             f"values would find {n_equal} of {n_rows} names. A join by similar values:"
         )
         run("search", index, f"{autographs}:signed_by", "-k", "2", "--explain", "--pairs", "8")
-    show(f"\n{_NEXT}")
+    click.echo(f"\n{_NEXT}")
     if keep is None:
-        show("\nThe index of this demo was temporary; pexeso demo INDEX keeps it.")
+        click.echo("\nThe index of this demo was temporary; pexeso demo INDEX keeps it.")
 
 
 def demo_folder() -> Path:
-    """Return the folder of the demo lake.
-
-    The path is relative if the folder lies below the current folder.
-    """
+    """Return the folder of the demo lake, relative if it lies below the current folder."""
     folder = Path(pexeso.__file__).resolve().parent / "demo"
     if not (folder / LAKE).is_dir():
         raise Failure(
@@ -80,11 +79,6 @@ def demo_folder() -> Path:
         )
     current_folder = Path.cwd()
     return folder.relative_to(current_folder) if folder.is_relative_to(current_folder) else folder
-
-
-def show(text: str) -> None:
-    """Write a line of the story to stdout, between the outputs of the commands."""
-    click.echo(text)
 
 
 def run(*arguments: str) -> None:

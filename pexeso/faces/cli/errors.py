@@ -46,10 +46,7 @@ class Stopped(KeyboardInterrupt):
 
 
 def stop_by_signals() -> None:
-    """Install handlers that raise `Stopped` for signals that ask this process to end.
-
-    Signals that the process was set to ignore, as by nohup, stay ignored.
-    """
+    """Let signals that are not ignored, as by nohup, end this process by `Stopped`."""
     sys.unraisablehook = _stop_again
     for number in _HANDLED:
         if signal.getsignal(number) == signal.SIG_DFL:
@@ -64,10 +61,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def _stop_again(unraisable: sys.UnraisableHookArgs) -> None:
-    """Raise what is to end the command a moment later, where Python had to pass over it.
-
-    That is in functions that C calls, and in finalizers.
-    """
+    """Raise a moment later what ends the command, where C or a finalizer had to pass over it."""
     stopped = unraisable.exc_value
     if not isinstance(stopped, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)

@@ -199,10 +199,7 @@ def add_part(request: AddPartsRequest, form: str | None) -> None:
 @lake_argument
 @output_options("json")
 @column_types_option
-@takes(
-    EstimateRequest,
-    without=("value_vectors", "metric", "aliases", "normaliser", "seed"),
-)
+@takes(EstimateRequest, without=("value_vectors", "metric", "aliases", "normaliser", "seed"))
 def estimate(request: EstimateRequest, form: str | None) -> None:
     """Estimate the time, memory and disk space of an index.
 
@@ -309,10 +306,7 @@ def left_out_lines(groups: Sequence[ReasonGroup], path: object) -> list[str]:
 
 
 def group_lines(groups: Sequence[ReasonGroup], limit: int) -> list[str]:
-    """Lay out groups of what was left out, or of notes: how many, why, and examples.
-
-    At most `limit` groups of tables and as many of columns; what is in the others is counted.
-    """
+    """Lay out groups by kind: how many, why, and examples; those beyond `limit` are counted."""
     rows = []
     for kind in dict.fromkeys(group.kind for group in groups):
         of_kind = [group for group in groups if group.kind == kind]

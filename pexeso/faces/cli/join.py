@@ -361,7 +361,7 @@ def transform(
     joined = run(request, check=check)
     write_answer(joined, form, transform_lines)
     if html is not None:
-        write_page(iter([joined.to_html() or ""]), html, overwrite=request.overwrite)
+        write_page([joined.to_html() or ""], html, overwrite=request.overwrite)
     if output is not None:
         table = joined.table(many_to_many=many_to_many, many_to_one=many_to_one)
         write_table(table, output, overwrite=request.overwrite)

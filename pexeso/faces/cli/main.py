@@ -78,10 +78,7 @@ class _Commands(Mapping[str, click.Command]):
 
 
 class _Group(click.Group):
-    """A group whose commands end with one sentence and an exit code, whatever happens.
-
-    Besides its own commands it has one for each verb that a capability has registered with lines.
-    """
+    """A group of commands and registered verbs that end with one sentence and an exit code."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         remember_arguments(ctx, args)

@@ -232,10 +232,7 @@ class _OwnPath(click.Context):
 
 
 class WithVerbs(click.Group):
-    """A command that goes by the name of a group, which has other commands too.
-
-    ``pexeso redundancy LAKE`` makes a plan, ``pexeso redundancy apply PLAN`` applies it.
-    """
+    """A command that goes by the name of a group, such as ``redundancy``, beside others of it."""
 
     def __init__(self, name: str, default: click.Command, *others: click.Command) -> None:
         self.default = default

@@ -51,10 +51,7 @@ MAX_NAME = 1000
 
 _FORMULAS, _LOGS_JSON = "pexeso.escape_formulas", "pexeso.log_json"
 
-_HELP = {
-    "json": "Print one JSON document.",
-    "csv": "Print CSV with a header.",
-}
+_HELP = {"json": "Print one JSON document.", "csv": "Print CSV with a header."}
 
 
 def output_options(*forms: str) -> Callable[[Command], Command]:
@@ -206,10 +203,7 @@ def write_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 
 def write_table(table: pa.Table, path: str | None, *, overwrite: bool) -> None:
-    """Write a table to a file, whole or not at all; without a path as CSV on stdout.
-
-    Lists become JSON texts in CSV. Other formats keep the types that the table has.
-    """
+    """Write a table to a file, whole or not at all; without a path as CSV on stdout."""
     if path is None:
         write_data(csv_text(table, escape_formulas=escapes_formulas()))
         return
@@ -377,10 +371,7 @@ def query_progress(queries: str) -> Iterator[Callable[[Any], None] | None]:
 
 
 def run_stages(request: Request, index: str, unfinished: str = "is as it was") -> tuple[Any, float]:
-    """Run a build or an update with a bar of its stages; return the response and the seconds.
-
-    After Ctrl-C it says how the index was left, in the words of `unfinished`, and how to go on.
-    """
+    """Run a build or an update with a bar; return the response and the seconds that it took."""
     started = time.perf_counter()
     try:
         with stage_progress() as progress:

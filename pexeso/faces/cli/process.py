@@ -33,11 +33,7 @@ def run() -> None:
 
 
 def _leave(code: object) -> None:
-    """End the process now, unless something may be left to do.
-
-    The interpreter frees what was imported one object after the other; the system frees it all at
-    once.
-    """
+    """End the process now, unless something may be left to do: the system frees all at once."""
     if not (code is None or isinstance(code, int)) or "py4j" in sys.modules:
         return  # a session of Spark's is left to itself
     try:

@@ -130,8 +130,7 @@ def _deletions(redundancy: Redundancy) -> list[str]:
 @html_option
 @output_options("json")
 @takes(
-    RedundancyRequest,
-    without=("row_count_gate", "case_sensitive", "sample_rows", "work_folder"),
+    RedundancyRequest, without=("row_count_gate", "case_sensitive", "sample_rows", "work_folder")
 )
 def find(request: RedundancyRequest, html: str | None, form: str | None) -> None:
     """Find tables that other tables contain, and plan which can go.
@@ -174,7 +173,7 @@ def find(request: RedundancyRequest, html: str | None, form: str | None) -> None
         from pexeso.results.pages.redundancy import redundancy_page
 
         page = redundancy_page(result.to_dict(), lake=result.containments.lake)
-        write_page(iter([page]), html, overwrite=request.overwrite)
+        write_page([page], html, overwrite=request.overwrite)
 
 
 _SHOWN = 10

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from pexeso.faces.cli.errors import seconds_waited
-from pexeso.faces.cli.options import CountOrAll, cli_option
+from pexeso.faces.cli.options import CountOrAll
 from pexeso.faces.cli.output import (
     MAX_NAME,
     display_width,
@@ -24,7 +24,6 @@ from pexeso.faces.cli.output import (
     write_json_line,
 )
 from pexeso.faces.cli.streams import styled
-from pexeso.faces.service.schema import OUTPUT
 from pexeso.options import ROWS
 from pexeso.runtime.formatting import many, percent, plain
 
@@ -65,11 +64,7 @@ def table_of(columns: Sequence[Column], matches: Sequence[Any]) -> Table:
     cells = [(column, [column.cell(match) for match in matches]) for column in columns]
     kept = [(column, texts) for column, texts in cells if any(texts) or not column.is_optional]
     rows = list(zip(*(texts for _, texts in kept), strict=True))
-    return (
-        [column.name for column, _ in kept],
-        rows,
-        "".join(column.align for column, _ in kept),
-    )
+    return ([column.name for column, _ in kept], rows, "".join(column.align for column, _ in kept))
 
 
 def shared_lines(result: Matches[Any]) -> list[list[Any]]:
@@ -82,10 +77,7 @@ def shared_lines(result: Matches[Any]) -> list[list[Any]]:
 
 
 def table_with_context(columns: Sequence[Column], matches: Sequence[Any]) -> Table:
-    """Return a table of columns found with their copies, where there are any, and what they bring.
-
-    On a terminal the last column is as wide as there is room, within bounds.
-    """
+    """Return a table of columns found, with their copies and what they bring, as there is room."""
     columns, width = (*columns, COPIES), BRINGS_WIDTH
     if sys.stdout.isatty():
         used = max(map(display_width, table_lines(*table_of(columns, matches), limit=MAX_NAME)))
@@ -217,20 +209,6 @@ class PairsCount(CountOrAll):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         number = super().convert(value, param, ctx)
         return number if isinstance(number, int) else ALL_PAIRS
-
-
-def shown_option(name: str, help_text: str) -> Callable[[Any], Any]:
-    """Return the option for the number of values shown of each column, the parameter `n_shown`."""
-    return cli_option(
-        name,
-        "n_shown",
-        group=OUTPUT,
-        type=PairsCount(),
-        default=5,
-        metavar="N|all",
-        show_default=True,
-        help=help_text,
-    )
 
 
 class Layout(NamedTuple):
@@ -475,10 +453,7 @@ def _semantically(match: CombinedMatch) -> str:
 
 
 def _combined_why(match: CombinedMatch, n_shown: int) -> list[str]:
-    """Format the semantic pairs of a match, or its shared values if there are none.
-
-    The shared values are among the semantic pairs. A program that joins the column comes first.
-    """
+    """Format the program that joins a column, if any, and its pairs or shared values."""
     if match.transform is not None:
         program = f"{INDENT}program: {plain(match.transform.program, MAX_NAME)}"
         return [program, *_combined_values(match, n_shown)]

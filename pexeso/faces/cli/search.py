@@ -44,12 +44,12 @@ from pexeso.faces.cli.output import (
 from pexeso.faces.cli.report import (
     COMBINED,
     EQUAL,
+    PairsCount,
     hint_lines,
     indented,
     pair_lines,
     report_work,
     shares,
-    shown_option,
     unmatchable,
     write_results,
 )
@@ -74,7 +74,16 @@ _LAYOUTS = {"semantic": ALIKE, "transform": TRANSFORMED, "all": COMBINED}
 @click.command(cls=QueryCommand)
 @index_argument
 @query_argument
-@shown_option("--pairs", "With --explain: pairs of each column in a table; JSON and CSV have all.")
+@cli_option(
+    "--pairs",
+    "n_shown",
+    group=OUTPUT,
+    type=PairsCount(),
+    default=5,
+    metavar="N|all",
+    show_default=True,
+    help="With --explain: pairs of each column in a table; JSON and CSV have all.",
+)
 @page_options
 @output_options("json", "csv")
 @takes(SearchRequest, without=("ignore_missing", "max_candidates"))
@@ -321,10 +330,7 @@ def _parts(explanation: KeyExplanation) -> list[str]:
         )
         for part in explanation.parts
     ]
-    return [
-        "Each column alone:",
-        *indented(rows, "<<><", ("yours", "the lake's", "matched", "")),
-    ]
+    return ["Each column alone:", *indented(rows, "<<><", ("yours", "the lake's", "matched", ""))]
 
 
 def _fan_out(fan_out: FanOut) -> list[str]:

@@ -147,10 +147,7 @@ class SafeStream:
                 ) from error
 
     def _drop(self) -> None:
-        """Discard what is still buffered.
-
-        Otherwise the end of the process would fail over it once more.
-        """
+        """Discard what is still buffered, over which the end of the process would fail again."""
         with contextlib.suppress(OSError):
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())

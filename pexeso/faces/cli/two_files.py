@@ -31,10 +31,7 @@ def _names_missing_table(path: str) -> bool:
 
 @contextmanager
 def index_of_second(request: _Request, output: str | None = None) -> Iterator[_Request]:
-    """Index the second of two files in a temporary folder; a request with an index stays.
-
-    What is to be written to `output` goes on where it was stopped.
-    """
+    """Index the second of two files in a temporary folder, which `output` lets go on."""
     if not names_two_files(request):
         yield request
         return

@@ -8,7 +8,7 @@ import os
 import re
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator
 from contextlib import asynccontextmanager, redirect_stdout
 from io import TextIOWrapper
 from typing import Any
@@ -64,7 +64,7 @@ async def answered_streams() -> AsyncIterator[
     os.close(nothing)
     lines = TextIOWrapper(os.fdopen(wire, "rb", closefd=False), encoding="utf-8", errors="replace")
     given, requests = anyio.create_memory_object_stream[SessionMessage | Exception]()
-    source: Any = Requests(anyio.wrap_file(lines))
+    source: Any = known_requests(anyio.wrap_file(lines))
     try:
         async with (
             stdio_server(stdin=source) as (received, answers),
@@ -78,18 +78,10 @@ async def answered_streams() -> AsyncIterator[
         os.dup2(wire, sys.stdin.fileno())
 
 
-class Requests:
-    """Lines, in which what looks like a request and has an id of another kind is none.
-
-    The library would take it for a notification, which has no answer.
-    """
-
-    def __init__(self, lines: Any) -> None:
-        self._lines = lines
-
-    async def __aiter__(self) -> AsyncIterator[str]:
-        async for line in self._lines:
-            yield _NO_REQUEST if _has_wrong_id(line) else line
+async def known_requests(lines: AsyncIterable[str]) -> AsyncIterator[str]:
+    """Yield lines without requests of odd ids, which the library would take for notifications."""
+    async for line in lines:
+        yield _NO_REQUEST if _has_wrong_id(line) else line
 
 
 def _has_wrong_id(line: str) -> bool:

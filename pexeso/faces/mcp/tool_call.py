@@ -93,11 +93,7 @@ _CODE = "~"
 
 
 def reference(table: str, column: str) -> str:
-    """Return how answers name a column of the lake.
-
-    A name that is long, or has invisible characters, becomes a code, so that an agent can give
-    it back unchanged.
-    """
+    """Return how answers name a column: by a code where agents could not give a name back."""
     name = f"{table}:{column}"
     if (
         len(name) > LONGEST

@@ -14,13 +14,7 @@ from pydantic import Field
 from pexeso.errors import InputError
 from pexeso.faces.mcp import answers, presentation
 from pexeso.faces.mcp.answers import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
-from pexeso.faces.mcp.tool_call import (
-    Call,
-    Desk,
-    argument_name,
-    readable_spec,
-    writable_file,
-)
+from pexeso.faces.mcp.tool_call import Call, Desk, argument_name, readable_spec, writable_file
 from pexeso.faces.service.bases import Request, RequestError
 from pexeso.faces.service.graph import GraphRequest
 from pexeso.faces.service.judging import JudgeRequest
@@ -322,10 +316,7 @@ def learn_transformation(call: Call, given: dict[str, Any]) -> dict[str, Any]:
     _argument("table", str | None, "A table of the lake.", None),
     _argument("file", str | None, "Or a file in a folder of --allow-read.", None),
     _argument(
-        "key",
-        list[str] | None,
-        "Two columns or more; null: the first key that is proposed.",
-        None,
+        "key", list[str] | None, "Two columns or more; null: the first key that is proposed.", None
     ),
     _pages("candidates", 10),
 )
@@ -356,9 +347,7 @@ def join_graph(call: Call, given: dict[str, Any]) -> dict[str, Any]:
     """
     table, index = given["table"], call.service.open(call.index)
     if table is not None:
-        table = index.catalog.named(table)
-        if not index.catalog.has(table):
-            raise InputError(index.catalog.why_not(table, index.lake))
+        table = index.catalog.known(table, index.lake)
     return presentation.graph(call, call.service.run(call.request(GraphRequest, given)), table)
 
 

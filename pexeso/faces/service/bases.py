@@ -28,12 +28,7 @@ from pexeso.lake.frames.tables import texts_of_values
 from pexeso.lake.normalise.normaliser import VERSION
 from pexeso.lake.normalise.rules import RULES
 from pexeso.lake.readers.options import ReadingOptions
-from pexeso.options import (
-    JOINABILITY_OF,
-    USUAL_BY_MODEL,
-    SearchOptions,
-    parse_bytes,
-)
+from pexeso.options import JOINABILITY_OF, USUAL_BY_MODEL, SearchOptions, parse_bytes
 from pexeso.results.query import QueryColumn, query_from_values, read_query, split_spec
 from pexeso.runtime.formatting import json_line, plain_json, shown
 from pexeso.semantic.thresholds.advice import ADVICE_OPTIONS, DEFAULT_MIN_PRECISION
@@ -110,8 +105,7 @@ MemoryBudget = Annotated[
     ),
 ]
 FoldCopies = Annotated[
-    bool,
-    option("Show columns with (nearly) the same values as one.", group=FIND),
+    bool, option("Show columns with (nearly) the same values as one.", group=FIND)
 ]
 ExcludeSelf = Annotated[
     bool, option("Leave out the table that the query column is read from.", group=FIND)
@@ -165,13 +159,7 @@ class CsvOptions(msgspec.Struct):
 def top_k(description: str, default: str | None, label: str = "Show at most") -> msgspec.Meta:
     """Return the option for the number of entries that an answer has."""
     return option(
-        description,
-        "-k",
-        "--top-k",
-        group=FIND,
-        metavar="N|all",
-        default=default,
-        label=label,
+        description, "-k", "--top-k", group=FIND, metavar="N|all", default=default, label=label
     )
 
 

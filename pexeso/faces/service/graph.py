@@ -74,10 +74,7 @@ class GraphBase(SparkRequest, frozen=True, kw_only=True):
     ] = None
     fold_copies: Annotated[
         bool,
-        option(
-            "Let one column represent all columns with (nearly) the same values.",
-            group=FIND,
-        ),
+        option("Let one column represent all columns with (nearly) the same values.", group=FIND),
     ] = False
     min_joinability: Annotated[
         Share | None,

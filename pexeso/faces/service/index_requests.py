@@ -8,14 +8,7 @@ import msgspec
 
 from embed.corpus import VALUE_VECTORS
 from pexeso.build.parts.metadata import PRESETS, with_preset
-from pexeso.faces.service.bases import (
-    Conf,
-    Engine,
-    IndexRequest,
-    Master,
-    Request,
-    SparkRequest,
-)
+from pexeso.faces.service.bases import Conf, Engine, IndexRequest, Master, Request, SparkRequest
 from pexeso.faces.service.schema import option
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser

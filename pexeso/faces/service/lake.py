@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.errors import ColumnNotFoundError, InputError, QueryError
+from pexeso.errors import ColumnNotFoundError, QueryError
 from pexeso.faces.service.bases import Answer, IndexRequest, QueryRequest, Request, RequestError
 from pexeso.faces.service.schema import option
 from pexeso.lake.columns import by_positions
@@ -21,7 +21,6 @@ from pexeso.store.opening import VISIBLE
 
 if TYPE_CHECKING:
     from pexeso.faces.service.verbs import Service
-    from pexeso.index import Index
     from pexeso.lake.catalog import Catalog
     from pexeso.lake.readers.options import ReadingOptions
 
@@ -75,7 +74,9 @@ def browse(service: Service, request: BrowseRequest) -> Listing:
     if request.what == "left_out":
         return _left_out(catalog, request)
     if request.table is not None:
-        request = msgspec.structs.replace(request, table=_named(index, request.table))
+        request = msgspec.structs.replace(
+            request, table=index.catalog.known(request.table, index.lake)
+        )
     if request.what == "columns":
         return _columns(catalog, request)
     return _tables(catalog, request)
@@ -106,17 +107,14 @@ def _with_rights(service: Service, request: QueryRequest) -> QueryRequest:
 
 
 def split_lake_spec(catalog: Catalog, query: str) -> tuple[str, str]:
-    """Split ``TABLE:COLUMN`` of the lake; the rest, as ``:#3``, names a column by its position.
-
-    What names no column of the table stays as it is.
-    """
+    """Split ``TABLE:COLUMN``; a column of the table goes by its position, as ``:#3``."""
     table, columns = catalog.split(query)
     if columns is None:
         return table, ""
-    rows = catalog.columns(["label", "position"], among=pa.array([table], pa.string()))
+    labels = catalog.columns_of(table, ["label"])["label"].to_pylist()
     # A name may hold commas and colons, which would separate columns of a key.
     with suppress(ColumnNotFoundError, QueryError):
-        columns = by_positions(rows.sort_by("position")["label"].to_pylist(), columns)
+        columns = by_positions(labels, columns)
     return table, f":{columns}"
 
 
@@ -126,7 +124,7 @@ def lake_file(service: Service, path: str, table: str) -> tuple[str, ReadingOpti
     from pexeso.lake.rows import table_to_read
 
     index = service.open(path)
-    table = _named(index, table)
+    table = index.catalog.known(table, index.lake)
     if str(index.lake).startswith(SPARK_LAKE):
         raise RequestError(
             "The index was built from Spark's tables, which are not read here: give the values of "
@@ -134,14 +132,6 @@ def lake_file(service: Service, path: str, table: str) -> tuple[str, ReadingOpti
             table,
         )
     return table_to_read(index.lake, table, index._opened.view)
-
-
-def _named(index: Index, name: str) -> str:
-    """Return the table that a name means; raise InputError where the index knows none."""
-    table = index.catalog.named(name)
-    if not index.catalog.has(table):
-        raise InputError(index.catalog.why_not(table, index.lake))
-    return table
 
 
 def _page(request: BrowseRequest, total: int, rows: Iterable[Answer]) -> Listing:

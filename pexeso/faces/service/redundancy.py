@@ -37,7 +37,7 @@ class RedundancyRequest(Request, frozen=True, kw_only=True):
         Literal[METHODS],  # type: ignore[valid-type]
         option(
             "Compare all rows, or sample a folder that is too large to be read whole. Tables that "
-            "can go are compared whole either way.",
+            "can go are compared whole either way."
         ),
     ] = "exact"
     sample_rows: Annotated[
@@ -69,8 +69,7 @@ class RedundancyRequest(Request, frozen=True, kw_only=True):
         bool, option("Distinguish columns whose names differ in case alone.", expert=True)
     ] = False
     synonyms: Annotated[
-        str | None,
-        option("Column names with the same meaning: TOML.", metavar="FILE", expert=True),
+        str | None, option("Column names with the same meaning: TOML.", metavar="FILE", expert=True)
     ] = None
     costs: Annotated[
         str | None, option("Prices of keeping and rebuilding tables: TOML.", metavar="FILE")
@@ -98,8 +97,7 @@ class RedundancyRequest(Request, frozen=True, kw_only=True):
     ] = None
     overwrite: Overwrite = False
     max_table_bytes: Annotated[
-        int,
-        option("Leave out larger text files.", is_size=True, default="1GiB", expert=True),
+        int, option("Leave out larger text files.", is_size=True, default="1GiB", expert=True)
     ] = BuildOptions.max_table_bytes
     work_folder: Annotated[
         str | None,
@@ -165,8 +163,7 @@ class UndoPlanRequest(Request, frozen=True, kw_only=True):
         str | None, option("The folder that the plan was applied with.", metavar="FOLDER")
     ] = None
     tables: Annotated[
-        tuple[str, ...],
-        option("Bring these tables back, not all.", metavar="TABLE"),
+        tuple[str, ...], option("Bring these tables back, not all.", metavar="TABLE")
     ] = ()
     yes: Yes = False
 

@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from pexeso.composite import (
-    DEFAULT_KEYS,
-    DEFAULT_MAX_COLUMNS,
-    DEFAULT_NEARLY,
-    LARGEST_KEY,
-)
+from pexeso.composite import DEFAULT_KEYS, DEFAULT_MAX_COLUMNS, DEFAULT_NEARLY, LARGEST_KEY
 from pexeso.errors import InputError, QueryError
 from pexeso.faces.service.bases import (
     Conf,
@@ -382,8 +377,7 @@ class BatchRequest(DistanceRequest, frozen=True, kw_only=True):
     fold_copies: FoldCopies = True
     min_joinability: MinJoinability = None
     explain: Annotated[
-        bool,
-        option("Add the values that match, with their distances and kinds.", group=OUTPUT),
+        bool, option("Add the values that match, with their distances and kinds.", group=OUTPUT)
     ] = False
     rerank: Annotated[
         bool, option("Order columns by similarity, or by joinability.", group=OUTPUT)

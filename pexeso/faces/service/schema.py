@@ -51,9 +51,6 @@ class RequestError(InputError):
     for each of the values.
     """
 
-    def __init__(self, text: str, *values: Any) -> None:
-        super().__init__(text, *values)
-
     def __str__(self) -> str:
         return self.written(str)
 

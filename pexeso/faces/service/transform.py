@@ -52,8 +52,7 @@ class TransformRequest(ReadingRequest, frozen=True, kw_only=True):
     target_skip_rows: int | None = None
     target_as_of: str | None = None
     program: Annotated[
-        str | None,
-        option("Use programs that --save wrote, instead of learning.", metavar="FILE"),
+        str | None, option("Use programs that --save wrote, instead of learning.", metavar="FILE")
     ] = None
     save: Annotated[str | None, option("Write the programs, for --program.", metavar="FILE")] = None
     fuzzy: Annotated[
@@ -161,10 +160,7 @@ def transform(
     check: Callable[[TransformJoin], None] | None = None,
     **live: Any,
 ) -> TransformJoin:
-    """Answer a request for a program, and write it where it has a file.
-
-    `check` is called with the join before anything is written, and raises where it has no use.
-    """
+    """Answer a request for a program; `check` may refuse the join before it is written."""
     from pexeso.transform.joins.learned import learn_transformation
 
     if request.save is not None:

@@ -94,11 +94,7 @@ class Service:
                     cached_index.refresh()
                 return cached_index
             index = open_index(
-                path,
-                device=device,
-                memory_budget=budget,
-                model=model,
-                keep_files=not self._follow,
+                path, device=device, memory_budget=budget, model=model, keep_files=not self._follow
             )
             if self._keep_open:
                 self._indexes[key] = index
@@ -367,10 +363,7 @@ class ServedIndex:
 
     @contextmanager
     def turn(self) -> Iterator[Service]:
-        """Wait for a turn, of which there are as many at once as processors, and two at least.
-
-        The service of a turn answers from the snapshot of now, whoever reloads meanwhile.
-        """
+        """Wait for a turn, of which there are few, and yield a service of the snapshot of now."""
         with self._turns:
             yield self._service.pinned()
 

@@ -51,10 +51,6 @@ def check_model(store: Store) -> list[Problem]:
     A model that needs a package which is not installed is not looked at.
     """
     manifest, problems = store.manifest, []
-    try:
-        require_contents(manifest)
-    except IndexCorruptError as error:
-        return [Problem(MANIFEST, "content", str(error))]
     layout = manifest.options.get("layout")
     if layout != LAYOUT_VERSION:
         sentence = (
@@ -95,12 +91,8 @@ def check_model(store: Store) -> list[Problem]:
 
 
 def check_partitions(store: Store, progress: Progress | None = None) -> list[Problem]:
-    """Return what is wrong with the contents of an index whose bytes are as they were written.
-
-    Takes 300 MiB, and the catalog, twice.
-    """
+    """Return what is wrong with the contents of an index whose bytes are as they were written."""
     try:
-        require_contents(store.manifest)
         space = stored_space(store.manifest)
     except IndexCorruptError as error:
         return [Problem(MANIFEST, "content", str(error))]

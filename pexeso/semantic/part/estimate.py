@@ -237,14 +237,6 @@ SECONDS_PER_BYTE = 1.5e-9
 """Writing partitions, and at the end checksums of the model; seconds of one core."""
 
 
-@dataclass(frozen=True)
-class Measured:
-    train: float
-    embed: float
-    index: float
-    each_partition: float
-
-
 def estimate(sample: LakeSample, *, model: int = 0) -> PartEstimate:
     """Return what all models and their partitions take; the part of the main model reports it."""
     if model:
@@ -280,18 +272,11 @@ def _of_model(sample: LakeSample, model: int) -> PartEstimate:
     n_bins = max(options.min_partitions, math.ceil(vectors_bytes / options.partition_bytes))
     columns = round(sample.count("column") * sample.scale)
     partitions = min(options.n_partitions or n_bins, max(1, columns))
-    measured = Measured(
-        train=costs.train_seconds,
-        embed=costs.embed_seconds * values,
-        index=costs.index_seconds * values,
-        each_partition=costs.partition_seconds,
-    )
     seconds = partition_seconds(
-        measured,
+        costs,
         postings=postings,
         values=values,
         index_bytes=vectors_bytes,
-        model_bytes=costs.model_bytes,
         partitions=partitions,
         cores=sample.cores,
         factor=sample.factor,
@@ -319,12 +304,11 @@ def _of_model(sample: LakeSample, model: int) -> PartEstimate:
 
 
 def partition_seconds(
-    measured: Measured,
+    costs: Costs,
     *,
     postings: int,
     values: int,
     index_bytes: int,
-    model_bytes: int,
     partitions: int,
     cores: int,
     factor: float,
@@ -332,12 +316,12 @@ def partition_seconds(
     seconds = {stage: factor * fixed for stage, fixed in FIXED_SECONDS.items()}
     for stage, rate in SECONDS_PER_POSTING.items():
         seconds[stage] += factor * rate * postings / cores
-    seconds["train"] += measured.train
-    seconds["embed"] += measured.embed / cores
+    seconds["train"] += costs.train_seconds
+    seconds["embed"] += costs.embed_seconds * values / cores
     if partitions > 1:
         seconds["partition"] += factor * SECONDS_PER_CLUSTERED_VALUE * values / cores
     parallel = min(cores, partitions)
     rounds = -(-partitions // parallel)
-    seconds["index"] += measured.index / parallel + measured.each_partition * rounds
+    seconds["index"] += costs.index_seconds * values / parallel + costs.partition_seconds * rounds
     seconds["index"] += factor * SECONDS_PER_BYTE * index_bytes / parallel
-    return {**seconds, "commit": factor * SECONDS_PER_BYTE * model_bytes}
+    return {**seconds, "commit": factor * SECONDS_PER_BYTE * costs.model_bytes}

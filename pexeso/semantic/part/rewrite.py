@@ -40,10 +40,7 @@ def delete(
 
 
 def worn(store: Store, options: BuildOptions, *, model: int = 0) -> list[int]:
-    """Select the partitions that a compaction rewrites.
-
-    Small partitions are selected only if there are more partitions than were requested.
-    """
+    """Select the partitions to rewrite: small ones only beyond the number that was asked for."""
     store = store_of_model(store, model)
     masks = (store.deleted_mask(number) for number in range(store.n_partitions))
     shares = [0.0 if mask is None else mask.mean() for mask in masks]
@@ -102,10 +99,7 @@ def rewrite(job: BuildJob, numbers: Sequence[int], *, model: int = 0) -> Written
 
 
 def _weigh_again(job: BuildJob, model: int) -> Written | dict[str, Any]:
-    """Weigh the words of a model by the columns that hold, and write all of them by the weights.
-
-    Where all weights are as they were, nothing is written but what is returned for the manifest.
-    """
+    """Weigh words by the columns that hold; return facts alone where no weight has changed."""
     from pexeso.semantic.part.write import MADE, make_model, read_values, write_embedded
 
     source, before = read_values(job), store_of_model(job.index, model).manifest

@@ -170,10 +170,7 @@ class PlacedPartition:
 
 
 def _in_order(texts: pa.Array) -> tuple[np.ndarray, np.ndarray, pa.Array]:
-    """Return the order of texts, int64, those in order, and which of these are new, bool.
-
-    To sort them takes less memory than to look them up.
-    """
+    """Return the order of texts, int64, those in order, and which of these are new, bool."""
     order = pc.sort_indices(texts)
     texts = texts.take(order)
     is_first = np.ones(len(texts), bool)
@@ -197,10 +194,7 @@ MADE = "model"
 
 
 def write(job: BuildJob, *, model: int = 0) -> Written:
-    """Write partitions of the values in the job's catalog, embedded by a model of the index.
-
-    Where the index is to get the model in this job, it is made first.
-    """
+    """Write partitions of the values in the job's catalog; a model that is new is made first."""
     if not job.makes_model(model):
         return write_embedded(job, model, "catalog")
     source = "catalog" if job.store is None else read_values(job)

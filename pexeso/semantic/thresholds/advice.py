@@ -70,10 +70,7 @@ def kind_advice(kind: str) -> Advice:
 
 
 def gain_of_wider(added: np.ndarray, wrong: np.ndarray) -> np.ndarray:
-    """Return by how much more than half of what a wider distance adds is right, doubt deducted.
-
-    Twice as many unrelated neighbours as expected, and a standard error more, are counted.
-    """
+    """Return by how much more than half of what a wider distance adds is right, doubt deducted."""
     return added / 2 - 2 * wrong - np.sqrt(2 * wrong + 0.25)
 
 

@@ -276,10 +276,7 @@ def _why(evidence: dict[str, Any], *, is_usual: bool) -> str:
 
 
 class Advisor:
-    """Advice about one index; what it has learnt is kept in memory.
-
-    `usual` is the `max_distance` that suits the model, for an index too small to learn from.
-    """
+    """Advice about one index, which keeps what it has learnt; `usual` is the model's distance."""
 
     def __init__(self, scan: PartitionLoader, usual: float) -> None:
         self._scan, self._usual = scan, usual

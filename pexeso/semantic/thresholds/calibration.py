@@ -50,7 +50,7 @@ class Calibration:
 
     def probability(self, joinability: Any) -> Any:
         """Return the probability of a join, float64 of the shape of `joinability`."""
-        return 1 / (1 + np.exp(-(self.intercept + self.slope * np.asarray(joinability, float))))
+        return _curve(self.intercept, self.slope, np.asarray(joinability, float))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""

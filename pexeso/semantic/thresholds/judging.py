@@ -56,29 +56,15 @@ MAX_LETTERS = 1000
 
 @dataclass(frozen=True)
 class Doubt:
-    """A pair that a person is to judge.
+    """A pair that a person is to judge."""
 
-    Attributes
-    ----------
-    judgement : Judgement
-        What is judged; its verdict is "unsure".
-    score : float
-        The joinability of two columns, or the distance of two values.
-    matched, total : int
-        Values of the query column that match, and all of them.
-    yours, theirs : tuple of str
-        Values of the two columns.
-    pairs : tuple of (str, str)
-        Values that match.
-    """
-
-    judgement: Judgement
-    score: float
-    matched: int
+    judgement: Judgement  # its verdict is "unsure"
+    score: float  # the joinability of two columns, or the distance of two values
+    matched: int  # values of the query column
     total: int
     yours: tuple[str, ...]
     theirs: tuple[str, ...]
-    pairs: tuple[tuple[str, str], ...]
+    pairs: tuple[tuple[str, str], ...]  # values that match
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form."""
@@ -98,10 +84,7 @@ def find_doubts(search: SemanticSearch, limit: int) -> list[Doubt]:
 
 
 def all_doubts(search: SemanticSearch) -> tuple[list[Doubt], list[Doubt]]:
-    """Return pairs of columns, and of values in columns that join, judged ones too.
-
-    Each list has the nearest to its threshold first.
-    """
+    """Return doubtful pairs of columns, and of values, judged ones too, the most doubtful first."""
     opened = search.opened
     of_columns: dict[Any, tuple[float, Doubt]] = {}
     of_values: dict[Any, tuple[float, Doubt]] = {}

@@ -30,6 +30,7 @@ false discovery rates" (2002).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -80,20 +81,9 @@ def advise_pair(
 ) -> Advice | None:
     """Choose the largest distance of values that are joined; None for columns that are too short.
 
-    Parameters
-    ----------
-    query, others : Vectors
-        The distinct values of the two columns; none zero, in the order of `value_order`, so that
-        the first are a sample.
-    learnt : Learnt or None
-        What is known of the whole index, for columns that are short themselves.
-    usual : float
-        The distance that is usual for the model.
-    min_precision : float, optional
-        In (0, 1]: only distances are chosen at which so many of the joined rows are right, as
-        estimated; 0 where there are none.
-    weights : numpy.ndarray, int64 (n,), optional
-        Rows of each value of `query`; one each by default.
+    The distinct values of the two columns are in the order of `value_order`, so that the first are
+    a sample, and none is zero. `learnt` is of the whole index, `usual` the distance of the model,
+    and `weights` are the rows of each value of `query`.
     """
     if learnt is not None and len(learnt.sample) < ENOUGH_COLUMNS:
         learnt = None
@@ -115,7 +105,7 @@ def advise_pair(
     matched = rows @ (nearest[:, None] <= np.maximum(limits, EQUAL)) / rows.sum()
     # Where the usual distance lies beyond, most values there have an unrelated neighbour.
     tail = int(np.searchsorted(limits, largest, side="right")) - 1
-    estimate = _estimated(limits, matched, unrelated_share, effective_size(rows), max(tail, 0))
+    estimate = _Estimate(limits, matched, unrelated_share, effective_size(rows), max(tail, 0))
     usual_at = int(np.searchsorted(limits, usual))
     return _chosen(estimate, usual_at, len(nearest), min_precision)
 
@@ -125,8 +115,14 @@ class _Estimate:
     limits: np.ndarray
     matched: np.ndarray
     unrelated_share: np.ndarray
-    alone: float
     n_rows: float
+    tail: int
+
+    @cached_property
+    def alone(self) -> float:
+        """The share of values without a partner, as it shows at the limit `tail`."""
+        unrelated = 1 - self.unrelated_share[self.tail]
+        return min(1.0, float((1 - self.matched[self.tail]) / max(unrelated, 1e-9)))
 
     @property
     def wrong(self) -> np.ndarray:
@@ -159,13 +155,6 @@ class _Estimate:
         gains[usual_at] = 0.0
         gains[self.limits > self.limits[usual_at] + WIDEST] = -np.inf
         return gains
-
-
-def _estimated(
-    limits: np.ndarray, matched: np.ndarray, unrelated_share: np.ndarray, n_rows: float, tail: int
-) -> _Estimate:
-    alone = min(1.0, float((1 - matched[tail]) / max(1 - unrelated_share[tail], 1e-9)))
-    return _Estimate(limits, matched, unrelated_share, alone, n_rows)
 
 
 def _chosen(

@@ -42,29 +42,14 @@ SEED = 0
 
 @dataclass(frozen=True)
 class SampledColumns:
-    """Some columns of an index.
+    """Some columns of an index."""
 
-    Attributes
-    ----------
-    vectors : Vectors
-        The values of all columns, one column after the other; within a column in the order of
-        `value_order`. None is zero.
-    offsets : int64 (c + 1,)
-        Column i has the rows from ``offsets[i]`` to ``offsets[i + 1]``.
-    ids : int64 (c,)
-        Numbers of the columns in the index.
-    n_cut : int
-        Columns that had more than `MAX_COLUMN_VALUES` values.
-    n_usable : int
-        An estimate of how many columns the index has that could have been drawn.
-    """
-
-    vectors: Vectors
-    offsets: np.ndarray
-    ids: np.ndarray
+    vectors: Vectors  # of all columns in turn, each in the order of `value_order`; none is zero
+    offsets: np.ndarray  # int64 (c + 1,): where the rows of each column begin and end
+    ids: np.ndarray  # int64 (c,): numbers of the columns in the index
     space: VectorSpace
-    n_cut: int
-    n_usable: int
+    n_cut: int  # columns that had more than `MAX_COLUMN_VALUES` values
+    n_usable: int  # an estimate of how many columns of the index could have been drawn
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -116,10 +101,7 @@ def sample_columns(scan: PartitionLoader, seed: int = SEED) -> SampledColumns:
 
 
 def value_order(values: pa.Array, seed: int = SEED) -> np.ndarray:
-    """Return the order of values by a hash of their texts, equal hashes by the texts: int64 (n,).
-
-    Its beginning is a sample of them.
-    """
+    """Return the order of values by a hash of their texts, of which any beginning is a sample."""
     texts = values.cast(pa.large_string())
     hashes = _mixed_hashes(texts, seed)
     if len(distinct_numbers(hashes)) == len(hashes):
@@ -130,34 +112,30 @@ def value_order(values: pa.Array, seed: int = SEED) -> np.ndarray:
 def vectors_by_hash(
     scan: PartitionLoader, number: int, rows: np.ndarray, limit: int | None = None, seed: int = SEED
 ) -> Vectors:
-    """Return the vectors of stored rows in the order of `value_order`, at most `limit` rows.
-
-    Zero vectors among these rows are left out.
-    """
+    """Return the vectors of some stored rows that are not zero, in the order of `value_order`."""
     order = value_order(take_texts(scan.store.texts(number, "values"), rows), seed)[:limit]
     vectors = scan.space.stored(scan.mapped(number), rows[order])
     return vectors[known_vectors(vectors)]
 
 
-def nearest_distances(space: VectorSpace, left: Vectors, right: Vectors) -> np.ndarray:
-    """Return the distance of each vector to the nearest vector of another set.
-
-    The result is float32 (n,). It is infinite if the other set is empty.
-    """
+def nearest_distances(
+    space: VectorSpace, left: Vectors, right: Vectors, *, beyond: float | None = None
+) -> np.ndarray:
+    """Return the distance of vectors to the nearest of others: float32 (n,), infinite for none."""
     nearest, left = np.full(len(left), np.inf, np.float32), space.comparable(left)
     for right_start in range(0, len(right), MAX_VALUES):
         others = space.comparable(right[right_start : right_start + MAX_VALUES])
         for left_start in range(0, len(left), CHUNK_SIZE):
             some = slice(left_start, left_start + CHUNK_SIZE)
-            nearest[some] = np.minimum(nearest[some], space.distances(left[some], others).min(1))
+            apart = space.distances(left[some], others)
+            if beyond is not None:
+                apart[apart <= beyond] = np.inf
+            nearest[some] = np.minimum(nearest[some], apart.min(1))
     return nearest
 
 
 def _columns_by_hash(scan: PartitionLoader, seed: int) -> np.ndarray:
-    """Return the columns that are not deleted, in the order of a hash of their names.
-
-    The result is int64 (columns, 3): partition, position and id of each column.
-    """
+    """Return partition, position and id of columns, by a hash of their names: int64 (c, 3)."""
     parts, hashes = [np.zeros((0, 3), np.int64)], [np.zeros(0, np.uint64)]
     for number in range(scan.store.n_partitions):
         ids = np.asarray(scan.store.array(number, "column_ids"))
@@ -192,24 +170,8 @@ vectors keeps them from 0."""
 def unrelated_distances(
     space: VectorSpace, vectors: Vectors, n_asked: int | None = None
 ) -> np.ndarray:
-    """Return for values of a column the distance of the nearest other thing in it.
-
-    Returns
-    -------
-    numpy.ndarray, float32 (n,) or (n_asked,)
-        Fractions of the largest distance; infinite where there is no other thing. What lies within
-        `EQUAL` is the same thing.
-    """
-    queries = space.comparable(vectors[:n_asked])
-    nearest = np.full(len(queries), np.inf, np.float32)
-    for other_start in range(0, len(vectors), 1 << 15):
-        others = space.comparable(vectors[other_start : other_start + (1 << 15)])
-        for query_start in range(0, len(queries), CHUNK_SIZE):
-            some = slice(query_start, query_start + CHUNK_SIZE)
-            apart = space.distances(queries[some], others)
-            apart[apart <= EQUAL] = np.inf
-            nearest[some] = np.minimum(nearest[some], apart.min(1))
-    return nearest
+    """Return for values of a column the distance of the nearest other thing in it."""
+    return nearest_distances(space, vectors[:n_asked], vectors, beyond=EQUAL)
 
 
 def unrelated_distances_of(sample: SampledColumns) -> list[np.ndarray]:
@@ -219,10 +181,7 @@ def unrelated_distances_of(sample: SampledColumns) -> list[np.ndarray]:
 
 
 def shares_within(unrelated: list[np.ndarray], limits: np.ndarray) -> np.ndarray:
-    """Return the share of each column's values with an unrelated value within each distance.
-
-    The result is float64 (columns, limits).
-    """
+    """Return the share of values with an unrelated one in reach: float64 (columns, limits)."""
     shares = [
         np.searchsorted(distances, limits, side="right") / len(distances) for distances in unrelated
     ]
@@ -235,10 +194,7 @@ def tried_distances(largest: float) -> np.ndarray:
 
 
 def distance_reaching(unrelated: list[np.ndarray], share: float) -> float:
-    """Return the largest distance within which at most `share` of values have a false match.
-
-    A false match is an unrelated value within the distance. The share is the mean over columns.
-    """
+    """Return the largest distance at which at most `share` of values meet an unrelated one."""
     apart = np.concatenate(unrelated)
     order = np.argsort(apart, kind="stable")
     weights = np.concatenate(
@@ -269,10 +225,6 @@ class Learnt:
 
 @damage_made_plain("the index")
 def learn(scan: PartitionLoader) -> Learnt | None:
-    """Draw a sample of an index and measure the distances between unrelated values.
-
-    None if fewer than two columns can be used. Takes about 200 MiB at 256 dimensions, whatever the
-    size of the index.
-    """
+    """Draw a sample and measure unrelated distances; None of fewer than two usable columns."""
     sample = sample_columns(scan)
     return Learnt(sample, unrelated_distances_of(sample)) if len(sample) > 1 else None

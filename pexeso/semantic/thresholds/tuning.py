@@ -188,10 +188,7 @@ def tune_columns(
     prior: Advice,
     min_precision: float | None,
 ) -> Advice:
-    """Choose `max_distance` and `min_joinability` from pairs of columns.
-
-    `joinabilities`, float64 (n, 101), are those of each pair within each of `COLUMN_DISTANCES`.
-    """
+    """Choose both thresholds by the joinabilities within `COLUMN_DISTANCES`: float64 (n, 101)."""
     is_found = (joinabilities[:, :, None] >= JOINABILITIES - 1e-9).reshape(len(labels), -1)
     min_joinability = prior.min_joinability or 0.5
     away = np.abs(COLUMN_DISTANCES - prior.max_distance)[:, None] / max(prior.max_distance, 0.01)
@@ -215,16 +212,9 @@ def tune_columns(
 def choose(
     is_found: np.ndarray, same: np.ndarray, away: np.ndarray, min_precision: float | None
 ) -> Chosen:
-    """Choose an option.
+    """Choose an option by the pairs that it finds (labels, options), of which some are the `same`.
 
-    Parameters
-    ----------
-    is_found : numpy.ndarray, bool (labels, options)
-        Which pairs each option finds.
-    same : numpy.ndarray, bool (labels,)
-        Which of them are right.
-    away : numpy.ndarray, float64 (options,)
-        How far each option is from the one that is preferred where labels do not decide.
+    `away` says how far each option is from the one preferred where labels do not decide.
     """
     every = np.ones((1, len(same)), np.float32)
     f1, precision, recall = (rates[0] for rates in _rates(every, is_found, same))
@@ -277,10 +267,7 @@ def f1_interval(right: int, wrong: int, missed: int) -> tuple[float, float]:
 def _rates(
     weights: np.ndarray, is_found: np.ndarray, same: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return F1, precision (1 if nothing is found) and recall of every option.
-
-    `weights` of the labels are float32 (draws, labels).
-    """
+    """Return F1, precision (1 if nothing is found) and recall of options, by weights of labels."""
     right, wrong = (
         weights[:, which] @ is_found[which].astype(np.float32) for which in (same, ~same)
     )

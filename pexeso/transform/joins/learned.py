@@ -20,11 +20,7 @@ from pexeso.transform.joins.joined import TransformJoin
 from pexeso.transform.joins.sides import Side, side_of, with_all_columns, without_names
 from pexeso.transform.learning.finding import FindingOptions
 from pexeso.transform.programs.program import Extract, Program
-from pexeso.transform.programs.storing import (
-    MAX_DOCUMENT,
-    StoredProgram,
-    program_from_text,
-)
+from pexeso.transform.programs.storing import MAX_DOCUMENT, StoredProgram, program_from_text
 from pexeso.transform.transformation import (
     DEFAULT_PROGRAMS,
     Direction,
@@ -137,12 +133,9 @@ def join_learned(
     joined = replace(joined, proposal=partial(_proposed, source, target, options))
     if not options.fuzzy:
         return joined
-    from pexeso.transform.joins import similar  # brings the model
+    from pexeso.transform.joins.similar import with_similar  # brings the model
 
-    nearest = similar.with_similar(joined.rule, joined.reading.texts, joined.keyed.texts)
-    if nearest is None:
-        return replace(joined, max_compared=similar.MAX_VALUES)
-    return replace(joined, rule=nearest)
+    return with_similar(joined)
 
 
 def _proposed(source: Side, target: Side, options: TransformOptions) -> str | None:

@@ -127,10 +127,7 @@ def _lake_table(store: Store, table: str) -> tuple[tuple[str, ...], tuple[Any, .
             "The index was built from Spark's tables, which are not read here: export "
             f"'{table}' to a file to join it by a program."
         )
-    table = opened.catalog.named(table)
-    if not opened.catalog.columns(["label"], among=pa.array([table])).num_rows:
-        raise InputError(opened.catalog.why_not(table, opened.lake))
-    rows = opened.rows(table)
+    rows = opened.rows(opened.catalog.known(table, opened.lake))
     return tuple(rows.schema.names), tuple(rows.columns)
 
 

@@ -6,6 +6,7 @@ import tempfile
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +23,10 @@ from pexeso.lake.normalise.rules import DISTINCTIONS
 from pexeso.options import USUAL_MAX_DISTANCES
 from pexeso.results.query import exact_kind
 from pexeso.runtime.system import available_processors
-from pexeso.transform.texts import TextTable
-from pexeso.transform.transformation import KINDS, Transformation
+from pexeso.transform.transformation import KINDS
+
+if TYPE_CHECKING:
+    from pexeso.transform.joins.joined import TransformJoin
 
 # Distinct values of a side that are compared at most. All pairs of so many e-mail addresses take 3
 # seconds of one core, and of titles of four words 17: the time grows with the number of pairs.
@@ -33,22 +36,21 @@ MAX_VALUES = 15_000
 _ROWS = 500
 
 
-def with_similar(
-    base: Transformation, reading: TextTable, keyed: TextTable
-) -> Transformation | None:
+def with_similar(joined: TransformJoin) -> TransformJoin:
     """Join the rows that have no partner with the most similar key, as a search would.
 
     Keys may have several rows. Where more than `MAX_VALUES` distinct values have no partner, or
     there are more keys, nothing is compared.
     """
+    base = joined.rule
     free = np.flatnonzero(base.partners < 0)
-    cells = reading.columns[base.columns[0]].cells.take(pa.array(free))
+    cells = joined.reading.texts.columns[base.columns[0]].cells.take(pa.array(free))
     texts = pc.unique(cells).drop_null()
-    keys = keyed.columns[base.key_column].values
+    keys = joined.keyed.texts.columns[base.key_column].values
     if not len(texts) or not len(keys):
-        return base
+        return joined
     if max(len(texts), len(keys)) > MAX_VALUES:
-        return None
+        return replace(joined, max_compared=MAX_VALUES)
     positions, distances = nearest_values(texts, keys)
     at = pc.fill_null(pc.index_in(cells, texts), -1).to_numpy(zero_copy_only=False)
     # The last entry is what an empty cell is joined with: nothing.
@@ -56,14 +58,12 @@ def with_similar(
     partners, kinds, far = base.partners.copy(), base.kinds.copy(), base.distances.copy()
     partners[free], far[free] = positions, distances
     kinds[free[positions >= 0]] = KINDS.index("fuzzy")
-    return replace(base, partners=partners, kinds=kinds, distances=far)
+    rule = replace(base, partners=partners, kinds=kinds, distances=far)
+    return replace(joined, rule=rule)
 
 
 def nearest_values(texts: pa.Array, keys: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return the most similar key of each text, by the default model at its usual distance.
-
-    Of dates, numbers and codes, of which near ones are others, it is one that is equal.
-    """
+    """Return the most similar key of each text, by the default model; an equal one of codes."""
     columns = [side.cast(pa.string()) for side in (texts, keys)]
     normaliser, kind = Normaliser(), exact_kind(columns[0])
     left, right = normaliser.normalise_columns(columns)

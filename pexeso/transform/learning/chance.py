@@ -58,11 +58,7 @@ def hits_by_chance(
 
 
 def _letters(texts: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the letters of texts as numbers, and of each text where they begin and its form.
-
-    The third array has of each number whether it is a sign, a letter or a digit. Forms are numbered
-    by the first text of each.
-    """
+    """Return letters as numbers, where each text begins, its form, and what each number is."""
     points = np.frombuffer("".join(texts.to_pylist()).encode("utf-32-le"), np.uint32)
     known, codes = np.unique(points, return_inverse=True)
     kinds = np.array(

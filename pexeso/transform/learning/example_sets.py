@@ -59,10 +59,7 @@ MAX_PREFIX = 64
 
 
 def sorted_suffixes(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Sort all suffixes of texts by their first `MAX_PREFIX` characters, then by place.
-
-    With the text of each suffix come the characters that it shares with the one before it.
-    """
+    """Sort suffixes of texts by `MAX_PREFIX` characters; return what each shares with the last."""
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     letters = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
     size = len(letters)
@@ -127,10 +124,7 @@ class ColumnSuffixes:
         self._minima = np.minimum.reduceat(self._shared, steps) if len(steps) else self._shared
 
     def shared_prefixes(self, source: int, target: int) -> tuple[SharedPrefixes, np.ndarray]:
-        """Find the longest prefix of each source suffix that a target value holds.
-
-        The side of each text is 1 for those of the source column, then 2 for those of the target.
-        """
+        """Find the longest prefix of source suffixes (side 1) that a target (side 2) holds."""
         starts, sizes = self._starts[[source, target]], np.diff(self._starts)[[source, target]]
         sides = np.repeat(np.array([1, 2], np.int8), sizes)
         both = (self._positions[source], self._positions[target])
@@ -344,10 +338,7 @@ Pairs = tuple[list[Row], list[str]]
 def example_sets(
     source: TextTable, targets: Sequence[TextColumn], min_length: int, options: FindingOptions
 ) -> Iterator[tuple[ExampleGroup, Pairs, Pairs]]:
-    """Yield sets of examples of the best groups first, with more pairs to check a program by.
-
-    Of a group first those whose keys consist of few pieces of the rows.
-    """
+    """Yield sets of examples of the best groups first, with more pairs to check a program by."""
     groups, limit = _groups(source, targets, min_length, options)
     max_pairs = max(_N_PAIRS, _MAX_PAIRS // max(1, len(groups)))
     n_sets = max(options.n_sets, options.max_sets // max(1, len(groups)))
@@ -458,10 +449,7 @@ def _drawn_sets(
     options: FindingOptions,
     sizes: Sequence[int],
 ) -> Iterator[tuple[int, ...]]:
-    """Yield sets of pairs without a value twice, of the best and then of as many as allowed.
-
-    Every other set is of keys that have one form, as few formats of a column are alike by chance.
-    """
+    """Yield sets of pairs without a value twice; every other one of keys of one form."""
     drawn = random.Random(f"{options.seed} {group.source} {group.target}")
     sources, targets = group.pairs.sources.tolist(), group.pairs.targets.tolist()
     alike: dict[str, list[int]] = defaultdict(list)
@@ -532,10 +520,7 @@ def _groups(
 
 
 def _sizes(source: TextTable, targets: Sequence[TextColumn]) -> tuple[int, int, float, bool]:
-    """Return how many values of a source and of a target column are looked at.
-
-    Also the joining pairs that are expected of them, and whether they are but a sample.
-    """
+    """Return how many values of each side are looked at, the pairs expected, if it is a sample."""
     n_sources, n_targets = (
         max((len(column.values) for column in columns), default=0)
         for columns in (source.columns, targets)

@@ -25,12 +25,7 @@ from pexeso.transform.learning.example_sets import (
     example_sets_by_words,
 )
 from pexeso.transform.learning.examples_to_program import Effort, learn_program
-from pexeso.transform.learning.generality import (
-    by_lists,
-    generalised,
-    unfolded,
-    whole_conversions,
-)
+from pexeso.transform.learning.generality import by_lists, generalised, unfolded, whole_conversions
 from pexeso.transform.programs.applying import apply_program
 from pexeso.transform.programs.conversions import list_order
 from pexeso.transform.programs.program import Constant, Extract, Operator, Program
@@ -49,24 +44,22 @@ _NOTHING = pa.scalar("", pa.large_string())
 # Where there are more keys, only constants as long as the program's are looked for.
 _FEW_KEYS = 10_000
 
+# Keys that must hold another constant.
+_MIN_KEYS = 2
+
 # Places in the keys that are looked at for a constant between two pieces of rows.
 _MAX_STARTS = 64
 
 
 def with_other_constants(
-    program: Program,
-    columns: Sequence[pa.Array],
-    keys: pa.Array,
-    *,
-    min_keys: int = 2,
-    limit: int = 4,
+    program: Program, columns: Sequence[pa.Array], keys: pa.Array, *, limit: int = 4
 ) -> list[Program]:
     """Return a program with each of its constants changed into those that write most keys."""
     counts: dict[tuple[int, str], int] = {}
     for at, operator in enumerate(program.operators):
         if isinstance(operator, Constant) and len(program.operators) > 1:
             for text, count in _counted(program, at, columns, keys):
-                if count >= min_keys and text != operator.text:
+                if count >= _MIN_KEYS and text != operator.text:
                     counts[at, text] = counts.get((at, text), 0) + count
     best = sorted(counts, key=lambda change: (-counts[change], change))[:limit]
     operators = program.operators
@@ -359,10 +352,7 @@ def judged(
     *,
     n_fitted: int | None = None,
 ) -> ProgramFit:
-    """Apply a program to all rows of the source, and count the target values that it writes.
-
-    ``n_fitted`` of its operators were chosen by these rows, by default all.
-    """
+    """Count the target values that a program writes, `n_fitted` of whose operators were fitted."""
     column = targets[target]
     of_rows = apply_program(program, [source_column.cells for source_column in source.columns])
     written = pc.unique(of_rows).drop_null()
@@ -454,10 +444,7 @@ def _own_text(program: Program) -> str:
 
 
 def _is_other_date(program: Program, source: TextTable, target: TextColumn) -> bool:
-    """Return whether a program writes dates or numbers by putting in some of its own.
-
-    The days of one year are those of another, whatever happened on them.
-    """
+    """Return whether a program makes dates or numbers of others by putting in some of its own."""
     own = _own_text(program)
     if not any(map(str.isalnum, own)):
         return False

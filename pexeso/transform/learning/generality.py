@@ -208,10 +208,7 @@ def _part_for(
 
 
 def _copies(run: str, rows: Sequence[Sequence[str | None]]) -> list[Operator] | None:
-    """Return the fewest pieces of the rows that are always the run, also by a conversion.
-
-    What follows the longest piece stays, where none is all of it.
-    """
+    """Return the fewest pieces of the rows that are always the run, also by a conversion."""
     min_length = _MIN_DIGITS if run.isdigit() else _MIN_LETTERS
     begun: list[Operator] | None = None
     for end in range(len(run), min_length - 1, -1):

@@ -66,10 +66,7 @@ def _cased(points: np.ndarray, rows: np.ndarray, casing: Casing) -> tuple[np.nda
 
 @cache
 def _tables(n_bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the small letter and the capital (one S for ``ß``) of each character below a bound.
-
-    The third array says which characters are letters. All of Unicode takes half a second.
-    """
+    """Return small letters, capitals (one S for ``ß``) and which are letters, below a bound."""
     characters = [chr(point) for point in range(min(1 << n_bits, 0x110000))]
     capitals = [character.upper() for character in characters]
     return (

@@ -154,12 +154,7 @@ def _pad(width: str) -> Conversion:
 def _strip() -> Conversion:
     sql = "coalesce(nullif(regexp_replace({}, '^0+', ''), ''), right({}, 1))"
     return Conversion(
-        strip_zeros,
-        "{} without zeros in front",
-        "strip_zeros({})",
-        sql,
-        sql,
-        (strip_zeros,),
+        strip_zeros, "{} without zeros in front", "strip_zeros({})", sql, sql, (strip_zeros,)
     )
 
 
@@ -356,8 +351,11 @@ _SMALL = "i\N{GREEK SMALL LETTER SIGMA}"
 
 def _of_list(kind: str, form: str, entries: Mapping[str, str]) -> Conversion:
     duckdb, spark = (
-        " ".join(f"WHEN {quote(text)} THEN {quote(new)}" for text, new in entries.items())
-        for quote in (_duckdb_quoted, _spark_quoted)
+        " ".join(
+            f"WHEN {_literal(text, quote)} THEN {_literal(new, quote)}"
+            for text, new in entries.items()
+        )
+        for quote in ("''", "\\'")
     )
     return Conversion(
         lambda text: entries.get(lower(text)),
@@ -369,12 +367,8 @@ def _of_list(kind: str, form: str, entries: Mapping[str, str]) -> Conversion:
     )
 
 
-def _duckdb_quoted(text: str) -> str:
-    return "'" + text.replace("'", "''").replace("{", "{{").replace("}", "}}") + "'"
-
-
-def _spark_quoted(text: str) -> str:
-    return "'" + text.replace("'", "\\'").replace("{", "{{").replace("}", "}}") + "'"
+def _literal(text: str, quote: str) -> str:
+    return "'" + text.replace("'", quote).replace("{", "{{").replace("}", "}}") + "'"
 
 
 _FACTOR = r"[0-9]{1,6}(?:\.[0-9]{1,8})?"
@@ -396,10 +390,7 @@ _FORMER_CODES = ("BUR", "DDR", "FXX", "TMP", "YMD", "ZAR")
 
 @cache
 def lists() -> dict[tuple[str, str], dict[str, str]]:
-    """Return what is written for each small text, by what the texts are and what is written.
-
-    Currencies are named as in the Unicode CLDR; they are read by their names of ISO 4217 too.
-    """
+    """Return what is written for each small text, by the kinds of both (CLDR, ISO 4217)."""
     own = json.loads(files(__package__).joinpath("lists.json").read_text("utf-8"))
     territories = package_data("territories.json")
     numbers = [str(number) for number in range(1, 13)]

@@ -9,7 +9,7 @@ always equalled one another, such as day and month, so that nothing shows which 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -142,10 +142,7 @@ class Runs:
     lengths: np.ndarray
 
     def have(self, shape: Shape, at: np.ndarray) -> np.ndarray:
-        """Return which texts, whose runs are of the kinds of a shape, have it.
-
-        The numbers of their first runs are `at`.
-        """
+        """Return which texts have a shape, whose first runs are numbered by `at`."""
         fits = np.ones(len(at), bool)
         numbers: list[np.ndarray] = []
         for run in shape:
@@ -179,18 +176,16 @@ def pattern_of(rows: Sequence[Sequence[str | None]], program: Program, column: i
     shapes: dict[str, list[Sequence[str | None]]] = {}
     for row in rows:
         shapes.setdefault(_form(_shape(row[column] or "")), []).append(row)
-    cutting = [extract for extract in _extracts(program, column) if extract.cuts]
+    cutting = [
+        operator
+        for operator in program.operators
+        if isinstance(operator, Extract) and operator.column == column and operator.cuts
+    ]
     made = []
     for some_rows in shapes.values():
         is_known = len(some_rows) >= _MIN_ROWS or len(shapes) == 1
         made.append(_common(some_rows, cutting, program if is_known else None, column))
     return Pattern(tuple(made), len(shapes) >= _MANY_SHAPES)
-
-
-def _extracts(program: Program, column: int) -> Iterator[Extract]:
-    for operator in program.operators:
-        if isinstance(operator, Extract) and operator.column == column:
-            yield operator
 
 
 def _shape(text: str) -> Shape:

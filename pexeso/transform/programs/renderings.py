@@ -123,11 +123,7 @@ _HELPERS = {
 
 
 def as_python(program: Program, names: Sequence[str]) -> str:
-    """Return the source of a function `transform(row)` that writes what a program writes.
-
-    It needs nothing but Python's standard library. Its row is a mapping from the name of a column
-    to a text or None; it returns None where the program does not apply.
-    """
+    """Return the source of `transform(row)`, of the standard library, which may return None."""
     cells = {
         column: ("cell" if len(program.columns) == 1 else f"cell_{number}", name)
         for number, (column, name) in enumerate(program.named_columns(names).items(), 1)
@@ -446,12 +442,6 @@ _DIALECTS = {
         _duckdb_title,
     ),
     "spark": _Dialect(
-        False,
-        _spark_name,
-        _spark_literal,
-        _spark_parts,
-        _spark_lower,
-        _spark_upper,
-        _spark_title,
+        False, _spark_name, _spark_literal, _spark_parts, _spark_lower, _spark_upper, _spark_title
     ),
 }

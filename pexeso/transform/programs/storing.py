@@ -18,7 +18,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, NoReturn, get_args
+from typing import Any, NamedTuple, NoReturn, get_args
 
 from pexeso.errors import InputError
 from pexeso.transform import MAX_PROGRAMS
@@ -89,32 +89,31 @@ def program_to_json(stored: StoredProgram) -> dict[str, Any]:
 
 
 def program_from_json(value: object) -> StoredProgram:
-    document = _object(value, "the document", ())
-    if document.get("format") != FORMAT:
+    document = _Place(value, "the document")
+    facts = document.members()
+    form, version = (facts.get(name, _Place(None, name)).value for name in ("format", "version"))
+    if form != FORMAT:
         raise InputError(
-            f"format of the document is {_shown(document.get('format'))}, not {FORMAT!r}; pass a "
-            "file that `pexeso transform --save` wrote"
+            f"format of the document is {_shown(form)}, not {FORMAT!r}; pass a file that `pexeso "
+            "transform --save` wrote"
         )
-    version = document.get("version")
     if type(version) is not int or version != VERSION:
         raise InputError(
             f"version of the document is {_shown(version)}, but this pexeso reads {VERSION}; learn "
             "the program again, or use the pexeso that wrote it"
         )
-    document = _object(
-        document,
-        "the document",
-        ("format", "version", "columns", "programs", "patterns", "metadata"),
-    )
-    columns = _list(document["columns"], "columns", 0, MAX_COLUMNS)
-    names = tuple(_text(name, f"columns[{n}]", 0) for n, name in enumerate(columns))
-    programs = _list(document["programs"], "programs", 1, MAX_PROGRAMS)
-    patterns = _list(document["patterns"], "patterns", 0, len(programs))
+    facts = document.members("format", "version", "columns", "programs", "patterns", "metadata")
+    names = tuple(name.text() for name in facts["columns"].entries(0, MAX_COLUMNS))
+    programs = facts["programs"].entries(1, MAX_PROGRAMS)
+    patterns = facts["patterns"].entries(0, len(programs))
     return StoredProgram(
-        tuple(_program(entry, f"programs[{n}]", len(names)) for n, entry in enumerate(programs)),
+        tuple(
+            Program(tuple(_operator(one, len(names)) for one in program.entries(0, MAX_OPERATORS)))
+            for program in programs
+        ),
         names,
-        _metadata(document["metadata"]),
-        tuple(_patterns(entry, f"patterns[{n}]", len(names)) for n, entry in enumerate(patterns)),
+        _metadata(facts["metadata"]),
+        tuple(_patterns(entry, len(names)) for entry in patterns),
     )
 
 
@@ -138,37 +137,38 @@ def _no_number(name: str) -> None:
     raise ValueError(f"{name} is no number")
 
 
-def _program(value: object, where: str, n_columns: int) -> Program:
-    operators = _list(value, where, 0, MAX_OPERATORS)
-    return Program(
-        tuple(_operator(entry, f"{where}[{n}]", n_columns) for n, entry in enumerate(operators))
-    )
-
-
-def _operator(value: object, where: str, n_columns: int) -> Operator:
-    if isinstance(value, dict) and "text" in value:
-        return Constant(_text(_object(value, where, ("text",))["text"], f"{where}.text", 0))
-    entry = _object(value, where, _EXTRACT_FIELDS)
-    splits = _list(entry["splits"], f"{where}.splits", 0, MAX_SPLITS)
-    replacements = _list(entry["replacements"], f"{where}.replacements", 0, MAX_REPLACEMENTS)
-    length, shorter = entry["length"], entry["shorter"]
-    converted = _text(entry["conversion"], f"{where}.conversion", 0)
+def _operator(place: _Place, n_columns: int) -> Operator:
+    if isinstance(place.value, dict) and "text" in place.value:
+        return Constant(place.members("text")["text"].text())
+    entry = place.members(*_EXTRACT_FIELDS)
+    converted = entry["conversion"].text()
     if converted:
         conversion(converted)
-    if not isinstance(shorter, bool):
-        _refuse(f"{where}.shorter", "true or false", shorter)
+    length = entry["length"]
     return Extract(
-        _integer(entry["column"], f"{where}.column", 0, n_columns - 1),
-        tuple(_split(split, f"{where}.splits[{n}]") for n, split in enumerate(splits)),
-        _integer(entry["start"], f"{where}.start", -MAX_POSITION, MAX_POSITION),
-        None if length is None else _integer(length, f"{where}.length", 1, MAX_POSITION),
-        _one_of(entry["casing"], f"{where}.casing", get_args(Casing)),
-        tuple(
-            _replacement(pair, f"{where}.replacements[{n}]") for n, pair in enumerate(replacements)
-        ),
-        shorter,
+        entry["column"].integer(0, n_columns - 1),
+        tuple(map(_split, entry["splits"].entries(0, MAX_SPLITS))),
+        entry["start"].integer(-MAX_POSITION, MAX_POSITION),
+        None if length.value is None else length.integer(1, MAX_POSITION),
+        entry["casing"].one_of(get_args(Casing)),
+        tuple(map(_replacement, entry["replacements"].entries(0, MAX_REPLACEMENTS))),
+        entry["shorter"].flag(),
         converted,
     )
+
+
+def _split(place: _Place) -> Split:
+    entry = place.members("separator", "part", "span")
+    return Split(
+        entry["separator"].text(1),
+        entry["part"].integer(-MAX_POSITION, MAX_POSITION),
+        entry["span"].one_of(get_args(Span)),
+    )
+
+
+def _replacement(place: _Place) -> tuple[str, str]:
+    old, new = place.entries(2, 2)
+    return old.text(1), new.text()
 
 
 def _pattern_to_json(pattern: Pattern) -> dict[str, Any]:
@@ -179,67 +179,46 @@ def _pattern_to_json(pattern: Pattern) -> dict[str, Any]:
     return {"open": pattern.open, "shapes": shapes}
 
 
-def _patterns(value: object, where: str, n_columns: int) -> dict[int, Pattern]:
+def _patterns(place: _Place, n_columns: int) -> dict[int, Pattern]:
     patterns = {}
-    for name, entry in _object(value, where, ()).items():
+    for name, entry in place.members().items():
         if not re.fullmatch("[0-9]{1,6}", name) or int(name) >= n_columns:
-            _refuse(f"a field of {where}", "the number of a column", name)
-        patterns[int(name)] = _pattern(entry, f"{where}[{name}]")
+            _refuse(f"a field of {place.where}", "the number of a column", name)
+        patterns[int(name)] = _pattern(_Place(entry.value, f"{place.where}[{name}]"))
     return patterns
 
 
-def _pattern(value: object, where: str) -> Pattern:
-    entry = _object(value, where, ("open", "shapes"))
-    if not isinstance(entry["open"], bool):
-        _refuse(f"{where}.open", "true or false", entry["open"])
-    shapes = _list(entry["shapes"], f"{where}.shapes", 0, MAX_SHAPES)
+def _pattern(place: _Place) -> Pattern:
+    entry = place.members("open", "shapes")
+    shapes = [shape.entries(0, MAX_CHARACTERS) for shape in entry["shapes"].entries(0, MAX_SHAPES)]
     return Pattern(
-        tuple(
-            tuple(
-                _run(run, f"{where}.shapes[{n}][{at}]", at)
-                for at, run in enumerate(_list(shape, f"{where}.shapes[{n}]", 0, MAX_CHARACTERS))
-            )
-            for n, shape in enumerate(shapes)
-        ),
-        entry["open"],
+        tuple(tuple(_run(run, at) for at, run in enumerate(shape)) for shape in shapes),
+        entry["open"].flag(),
     )
 
 
-def _run(value: object, where: str, number: int) -> Run:
-    kind, text, *same_as = _list(value, where, 2, 3)
+def _run(place: _Place, number: int) -> Run:
+    kind, text, *same_as = place.entries(2, 3)
     return Run(
-        _one_of(kind, f"{where}[0]", ("letters", "digits", "signs")),
-        _text(text, f"{where}[1]", 0),
-        *(_integer(one, f"{where}[2]", 0, number - 1) for one in same_as),
+        kind.one_of(("letters", "digits", "signs")),
+        text.text(),
+        *(one.integer(0, number - 1) for one in same_as),
     )
 
 
-def _replacement(value: object, where: str) -> tuple[str, str]:
-    old, new = _list(value, where, 2, 2)
-    return _text(old, f"{where}[0]", 1), _text(new, f"{where}[1]", 0)
-
-
-def _split(value: object, where: str) -> Split:
-    entry = _object(value, where, ("separator", "part", "span"))
-    return Split(
-        _text(entry["separator"], f"{where}.separator", 1),
-        _integer(entry["part"], f"{where}.part", -MAX_POSITION, MAX_POSITION),
-        _one_of(entry["span"], f"{where}.span", get_args(Span)),
-    )
-
-
-def _metadata(value: object) -> dict[str, str | int | float | bool | None]:
+def _metadata(place: _Place) -> dict[str, str | int | float | bool | None]:
+    value = place.value
     if not isinstance(value, dict) or len(value) > MAX_METADATA:
         _refuse("metadata", f"an object of at most {MAX_METADATA} entries", value)
     for n, (name, entry) in enumerate(value.items()):
-        _text(name, f"name {n + 1} of metadata", 0)
-        where = f"metadata[{name[:50]!a}]"
+        _Place(name, f"name {n + 1} of metadata").text()
+        inner = _Place(entry, f"metadata[{name[:50]!a}]")
         if isinstance(entry, str):
-            _text(entry, where, 0)
+            inner.text()
         elif type(entry) is int:
-            _integer(entry, where, -(1 << 63), (1 << 63) - 1)
+            inner.integer(-(1 << 63), (1 << 63) - 1)
         elif not (entry is None or isinstance(entry, bool) or _is_finite(entry)):
-            _refuse(where, "a text, a number, true, false or null", entry)
+            _refuse(inner.where, "a text, a number, true, false or null", entry)
     return dict(value)
 
 
@@ -247,50 +226,60 @@ def _is_finite(value: object) -> bool:
     return isinstance(value, float) and abs(value) < float("inf")
 
 
-def _object(value: object, where: str, fields: tuple[str, ...]) -> dict[str, Any]:
-    """Return an object that has these fields and no others; any where none are passed."""
-    if not isinstance(value, dict):
-        _refuse(where, "an object", value)
-    if fields:
-        for name in value:
+class _Place(NamedTuple):
+    """A value of a document and where it is, held against what is allowed there."""
+
+    value: Any
+    where: str
+
+    def members(self, *fields: str) -> dict[str, _Place]:
+        """Return the members of an object that has these fields and no others, or any."""
+        if not isinstance(self.value, dict):
+            _refuse(self.where, "an object", self.value)
+        for name in self.value if fields else ():
             if name not in fields:
-                _refuse(f"a field of {where}", f"one of {', '.join(fields)}", name)
+                _refuse(f"a field of {self.where}", f"one of {', '.join(fields)}", name)
         for name in fields:
-            if name not in value:
-                raise InputError(f"{where} has no field {name!r}, which it must have")
-    return value
+            if name not in self.value:
+                raise InputError(f"{self.where} has no field {name!r}, which it must have")
+        prefix = "" if self.where == "the document" else f"{self.where}."
+        return {name: _Place(member, f"{prefix}{name}") for name, member in self.value.items()}
 
+    def entries(self, fewest: int, limit: int) -> list[_Place]:
+        if not isinstance(self.value, list):
+            _refuse(self.where, "a list", self.value)
+        n = len(self.value)
+        if not fewest <= n <= limit:
+            raise InputError(f"{self.where} has {n:,} entries; {fewest} to {limit:,} are allowed")
+        return [_Place(entry, f"{self.where}[{at}]") for at, entry in enumerate(self.value)]
 
-def _list(value: object, where: str, fewest: int, limit: int) -> list[Any]:
-    if not isinstance(value, list):
-        _refuse(where, "a list", value)
-    if not fewest <= len(value) <= limit:
-        raise InputError(f"{where} has {len(value):,} entries; {fewest} to {limit:,} are allowed")
-    return value
+    def integer(self, lowest: int, highest: int) -> int:
+        if type(self.value) is not int or not lowest <= self.value <= highest:
+            _refuse(self.where, f"a whole number from {lowest} to {highest}", self.value)
+        return self.value
 
+    def one_of(self, allowed: tuple[str, ...]) -> Any:
+        if not isinstance(self.value, str) or self.value not in allowed:
+            _refuse(self.where, f"one of {', '.join(allowed)}", self.value)
+        return self.value
 
-def _integer(value: object, where: str, lowest: int, highest: int) -> int:
-    if type(value) is not int or not lowest <= value <= highest:
-        _refuse(where, f"a whole number from {lowest} to {highest}", value)
-    return value
+    def flag(self) -> bool:
+        if not isinstance(self.value, bool):
+            _refuse(self.where, "true or false", self.value)
+        return self.value
 
-
-def _one_of(value: object, where: str, allowed: tuple[str, ...]) -> Any:
-    if not isinstance(value, str) or value not in allowed:
-        _refuse(where, f"one of {', '.join(allowed)}", value)
-    return value
-
-
-def _text(value: object, where: str, fewest: int) -> str:
-    if not isinstance(value, str):
-        _refuse(where, "a text", value)
-    if not fewest <= len(value) <= MAX_CHARACTERS:
-        raise InputError(
-            f"{where} has {len(value):,} characters; {fewest} to {MAX_CHARACTERS:,} are allowed"
-        )
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        _refuse(where, "a text without single surrogates", value)
-    return value
+    def text(self, fewest: int = 0) -> str:
+        value = self.value
+        if not isinstance(value, str):
+            _refuse(self.where, "a text", value)
+        if not fewest <= len(value) <= MAX_CHARACTERS:
+            raise InputError(
+                f"{self.where} has {len(value):,} characters; {fewest} to {MAX_CHARACTERS:,} are "
+                "allowed"
+            )
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            _refuse(self.where, "a text without single surrogates", value)
+        return value
 
 
 def _refuse(where: str, allowed: str, value: object) -> NoReturn:

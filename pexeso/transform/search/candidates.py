@@ -62,10 +62,7 @@ def find_candidates(
     exclude_table: str | None = None,
     rejected: Collection[Column] = (),
 ) -> tuple[list[Candidate], int]:
-    """Find the columns of an index that share most telling pieces with a query.
-
-    They come best first, at most so many, with the number of all that were compared.
-    """
+    """Return the columns that share most pieces with a query, and how many were compared."""
     best: list[Candidate] = []
     n_compared = 0
     for number in range(store.n_partitions):
@@ -115,10 +112,7 @@ def order_of(texts: pa.Array) -> np.ndarray:
 
 
 def _batches(store: Store, number: int) -> Iterator[tuple[np.ndarray, np.ndarray, pa.Array]]:
-    """Yield the columns of a partition that are not deleted, with their distinct cleaned texts.
-
-    ``texts[bounds[i]:bounds[i + 1]]`` are those of column i of the batch.
-    """
+    """Yield columns of a partition, bounds of their texts, and their distinct cleaned texts."""
     offsets = store.array(number, "column_values_offsets")
     texts, deleted = store.texts(number, "texts"), store.deleted_mask(number)
     rows = store.array(number, "posting_texts")

@@ -104,18 +104,3 @@ class TransformSearchResult(ColumnMatches[TransformMatch]):
     def fields(self) -> tuple[str, ...]:  # type: ignore[override]  # read only here
         """What `to_pandas` and CSV report of each column found."""
         return (*FIELDS, *(("n_copies",) if self.folded else ()), "brings")
-
-    def to_dict(self, *, explain: bool = False, hints: bool = False) -> dict[str, Any]:
-        """Return the plain JSON form that the command line prints.
-
-        Parameters
-        ----------
-        explain : bool
-            Add the programs as SQL and Python, and ``"pairs"``, the values joined.
-        hints : bool
-            Add ``"hints"`` where nothing was found; see `hints`.
-        """
-        results = [
-            self._with_copies(match.to_dict(explain=explain), match) for match in self.matches
-        ]
-        return {**self._as_json(results, hints=hints), "stats": self.stats}

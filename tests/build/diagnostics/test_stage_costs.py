@@ -15,17 +15,16 @@ from pexeso.redundancy.part import ROW_HASHES_PART
 from pexeso.redundancy.part import write as row_hashes
 from pexeso.semantic.part import SEMANTIC_PART
 from pexeso.semantic.part import estimate as semantic
-from pexeso.semantic.part.estimate import Measured, TimedRun, partition_seconds, training_seconds
+from pexeso.semantic.part.estimate import Costs, TimedRun, partition_seconds, training_seconds
 from pexeso.sets.part import TOKEN_SETS_PART
 from pexeso.sets.part import write as token_sets
 from pexeso.sets.part.write import NO_SETS, TokenSetsEstimate, shard_seconds
 
-NOTHING = Measured(0, 0, 0, 0)
+NOTHING = Costs(0, 0, 0, 0, 0, 0)
 SMALLEST = {
     "postings": 0,
     "values": 0,
     "index_bytes": 0,
-    "model_bytes": 0,
     "partitions": 1,
     "cores": 2,
     "factor": 1.0,
@@ -74,12 +73,12 @@ def test_a_shard_is_built_by_one_core_and_signatures_cost_more():
 
 
 def test_what_was_measured_is_divided_among_the_cores_that_can_help():
-    measured = Measured(train=7, embed=4, index=6, each_partition=1)
+    measured = Costs(0, 0, train_seconds=7, embed_seconds=4, index_seconds=6, partition_seconds=1)
     extra = {
         partitions: {
             stage: seconds - semantic.FIXED_SECONDS.get(stage, 0)
             for stage, seconds in partition_seconds(
-                measured, **{**SMALLEST, "partitions": partitions, "cores": 4}
+                measured, **{**SMALLEST, "values": 1, "partitions": partitions, "cores": 4}
             ).items()
         }
         for partitions in (1, 3, 9)

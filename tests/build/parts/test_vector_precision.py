@@ -113,11 +113,7 @@ def test_info_and_the_recorded_options_tell_it(built):
 def test_estimates_tell_it_and_count_the_bytes(lake):
     half, single, lexical = (
         estimate_build(lake, BuildOptions(**options))
-        for options in (
-            SETTINGS,
-            {**SETTINGS, "vector_precision": "single"},
-            {"model": "lexical"},
-        )
+        for options in (SETTINGS, {**SETTINGS, "vector_precision": "single"}, {"model": "lexical"})
     )
     precisions = [estimate.to_dict()["vector_precision"] for estimate in (half, single, lexical)]
     assert precisions == ["half", "single", None]

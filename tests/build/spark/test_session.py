@@ -331,10 +331,7 @@ def test_a_missing_pyspark_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with (
-        pytest.raises(
-            MissingPackageError,
-            match="Spark needs the package pyspark",
-        ),
+        pytest.raises(MissingPackageError, match="Spark needs the package pyspark"),
         spark_session(),
     ):
         pass

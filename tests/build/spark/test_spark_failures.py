@@ -22,10 +22,7 @@ def test_a_killed_worker_is_one_sentence(spark):
         os.kill(os.getpid(), signal.SIGKILL)
         yield
 
-    with (
-        pytest.raises(SparkError) as caught,
-        plain_task_errors("building 'x.pexeso'", "free some"),
-    ):
+    with pytest.raises(SparkError) as caught, plain_task_errors("building 'x.pexeso'", "free some"):
         spark.range(1).mapInArrow(die, "id long").collect()
     assert str(caught.value) == f"A Spark task failed while building 'x.pexeso': {WORKER_ENDED}."
 
@@ -34,10 +31,7 @@ def test_a_killed_worker_is_one_sentence(spark):
     "error", [ConnectionRefusedError(111, "Connection refused"), Py4JNetworkError("empty")]
 )
 def test_a_killed_java_is_one_sentence(error):
-    with (
-        pytest.raises(SparkError) as caught,
-        plain_task_errors("building 'x.pexeso'", "free some"),
-    ):
+    with pytest.raises(SparkError) as caught, plain_task_errors("building 'x.pexeso'", "free some"):
         raise error
     assert str(caught.value) == f"A Spark task failed while building 'x.pexeso': {JAVA_ENDED}."
 

@@ -398,8 +398,7 @@ def test_nothing_found_says_what_was_nearest(client):
 
 
 @pytest.mark.parametrize(
-    ("values", "kind"),
-    [(("71", "93", "88"), "numbers"), (("1871-02-03", "1872-05-04"), "dates")],
+    ("values", "kind"), [(("71", "93", "88"), "numbers"), (("1871-02-03", "1872-05-04"), "dates")]
 )
 def test_values_that_match_where_they_are_equal_are_not_looked_for_further_away(
     client, values, kind
@@ -571,11 +570,7 @@ def test_forms_of_many_fields_or_that_are_none_are_refused(client):
         client.post("/tables", files=files),
         client.post("/tables", content=b"x", headers=odd),
         client.post("/tables", content=b"\xff", headers={"content-type": b"text/\xff"}),
-        client.post(
-            "/tables",
-            content=b"--b",
-            headers=cut,
-        ),
+        client.post("/tables", content=b"--b", headers=cut),
     ):
         assert answer.status_code == 400
         require_answer_of_ours(answer)

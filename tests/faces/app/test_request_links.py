@@ -114,7 +114,7 @@ def test_a_command_line_asks_what_the_page_asks(tables, parsed, file):
         except InputError:  # such as min_precision where thresholds are given
             assume(False)
         label = label_columns(read)[position]
-        line = command_line(request, table, label, PAGES.served.path, options=search_pages.OPTIONS)
+        line = command_line(request, table, label, options=search_pages.OPTIONS)
         parsed_request = parsed(line)
         file_given, column_given = split_spec(parsed_request.query)
         assert os.path.normpath(file_given) == table.name
@@ -147,9 +147,7 @@ def test_a_command_line_joins_as_the_page_joins(parameters):
         table = tables.add("a.csv", [b"x,y\n1,2\n"])
         parameters = {"lake_column": LAKE_COLUMN, **parameters}
         request = join_pages.read_join(PAGES, columns_of(table, ["x", "y"], 1), parameters)
-        line = command_line(
-            request, table, "y", PAGES.served.path, LAKE_COLUMN, options=join_pages.COMMAND
-        )
+        line = command_line(request, table, "y", LAKE_COLUMN, options=join_pages.COMMAND)
         result = CliRunner().invoke(cli, shlex.split(line)[1:], standalone_mode=False)
         chain = result.exception
         while not isinstance(chain, Parsed):
@@ -168,7 +166,7 @@ def test_a_command_line_explains_what_the_page_explains(tables, parsed):
     request = ExplainRequest.of(
         index="i", query=f"{table.spec}:#1", lake_column=LAKE_COLUMN, max_distance=0.123456789
     )
-    line = command_line(request, table, "y", "i", LAKE_COLUMN, options=search_pages.OF_DISTANCE)
+    line = command_line(request, table, "y", LAKE_COLUMN, options=search_pages.OF_DISTANCE)
     assert msgspec.structs.replace(parsed(line), query=request.query) == request
 
 
@@ -244,7 +242,7 @@ def test_the_python_lines_run_and_find_the_same(
         table = client.pages.tables[page.rpartition("/")[2]]
         parameters = dict(pair.split("=") for pair in query_string.split("&") if pair)
         request = search_pages.read_search(client.pages, city_of(table), parameters)
-        lines = python_lines(request, table, "city", str(small_index), options=search_pages.OPTIONS)
+        lines = python_lines(request, table, "city", options=search_pages.OPTIONS)
     monkeypatch.chdir(tmp_path)
     assert answer["results"]
     assert run_lines(lines) == [(match["table"], match["column"]) for match in answer["results"]]
@@ -291,7 +289,7 @@ def test_the_python_lines_of_a_table_of_the_lake_leave_it_out(small_index):
         request = search_pages.read_search(client.pages, city_of(table), {})
         assert request.exclude_self
         matches = client.get(f"{page}/search.json?column=city").json()["results"]
-        lines = python_lines(request, table, "city", str(small_index), options=search_pages.OPTIONS)
+        lines = python_lines(request, table, "city", options=search_pages.OPTIONS)
     assert matches
     assert run_lines(lines) == [(match["table"], match["column"]) for match in matches]
 
@@ -304,7 +302,7 @@ def test_a_position_and_what_pandas_cannot_read_alone_are_told(tables):
         archive.writestr("a.csv", "x,x\n1,2\n")
     table = tables.add("a.zip", [both.getvalue()])
     request = SearchRequest.of(index="i", query=f"{table.spec}:#1")
-    lines = python_lines(request, table, "#1", "i", options=())
+    lines = python_lines(request, table, "#1", options=())
     assert "table = ...  #" in lines
     assert "index.search(table, on=1)" in lines
     compile(lines, "lines", "exec")

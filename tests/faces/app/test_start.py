@@ -105,10 +105,7 @@ def test_an_index_is_cancelled_and_others_may_be_given(client, start, monkeypatc
 
 @pytest.mark.parametrize(
     ("files", "reason"),
-    [
-        ([("", b"")], "nothing to index"),
-        ([("notes.txt", b"no table here")], "No column"),
-    ],
+    [([("", b"")], "nothing to index"), ([("notes.txt", b"no table here")], "No column")],
 )
 def test_what_cannot_be_indexed_is_said_and_others_may_be_given(client, start, files, reason):
     answer = give(client, *files)

@@ -16,10 +16,7 @@ from tests.acquisition.small_market import LAKE, PEOPLE, ZIPS, small_index
 
 
 def opened_as(monkeypatch, index):
-    monkeypatch.setattr(
-        "pexeso.semantic.open_index.open_without_models",
-        lambda path: index,
-    )
+    monkeypatch.setattr("pexeso.semantic.open_index.open_without_models", lambda path: index)
 
 
 @pytest.fixture(scope="module")

@@ -71,9 +71,7 @@ def test_answers_come_in_order_with_their_ids(run, small_index, queries):
         ["Bern", "BERN", 0.0, "spelling"],
         ["Prague", "PRAGUE", 0.0, "spelling"],
     ]
-    assert list(answers[0]) == [
-        *("id", "of", "query", "options", "results", "n_more", "stats"),
-    ]
+    assert list(answers[0]) == [*("id", "of", "query", "options", "results", "n_more", "stats")]
     assert result.stderr == "5 lines answered\n"
 
 

@@ -325,10 +325,7 @@ def messy(tmp_path):
     with database:
         for name in ("a", "b"):
             database.execute(f"create table {name} (city)")
-            database.executemany(
-                f"insert into {name} values (?)",
-                [(city,) for city in CITIES],
-            )
+            database.executemany(f"insert into {name} values (?)", [(city,) for city in CITIES])
     database.close()
     return folder
 

@@ -106,11 +106,7 @@ The first joined rows:
 @pytest.mark.parametrize(
     ("code", "arguments", "words"),
     [
-        (
-            2,
-            ["join", "games.csv:year,city,nation"],
-            "Got 2 of your columns (when, where) and 3",
-        ),
+        (2, ["join", "games.csv:year,city,nation"], "Got 2 of your columns (when, where) and 3"),
         (2, ["join", "cities.csv"], "No row of 'cities.csv' has a whole key of your table"),
         (
             2,

@@ -105,12 +105,7 @@ def test_milliseconds_for_people(seconds, shown):
 
 @pytest.mark.parametrize(
     ("arguments", "form"),
-    [
-        ([], None),
-        (["--json"], "json"),
-        (["--csv"], "csv"),
-        (["--json", "--csv"], "csv"),
-    ],
+    [([], None), (["--json"], "json"), (["--csv"], "csv"), (["--json", "--csv"], "csv")],
 )
 def test_the_last_output_option_counts(arguments, form):
     import click

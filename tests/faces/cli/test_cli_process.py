@@ -40,10 +40,7 @@ def ended(tmp_path, code, before="pass", stdout=subprocess.PIPE):
     """Run a process with something else in the place of the command line."""
     (tmp_path / "temporary").mkdir()
     program = STAND_IN.format(
-        freed=str(tmp_path / "freed"),
-        folder=str(tmp_path / "temporary"),
-        before=before,
-        code=code,
+        freed=str(tmp_path / "freed"), folder=str(tmp_path / "temporary"), before=before, code=code
     )
     return subprocess.run(
         [sys.executable, "-c", program],

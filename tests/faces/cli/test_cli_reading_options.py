@@ -20,10 +20,7 @@ TITLE = "exported; 2019\n"
 SAID = ("--read", "delimiter=!", "--read", "skip_rows=1")
 READING = ReadingOptions(delimiter="!", skip_rows=1)
 OPTIONS = {"--read"}
-READERS = {
-    *("search", "batch", "join", "explain", "tune", "transform", "acquire"),
-    "keys",
-}
+READERS = {*("search", "batch", "join", "explain", "tune", "transform", "acquire"), "keys"}
 
 
 @pytest.fixture

@@ -139,10 +139,7 @@ def test_partial_containment(run, lake):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (
-            ["--min-containment", "0"],
-            "--min-containment must be a number in (0, 1]. Got 0.0",
-        ),
+        (["--min-containment", "0"], "--min-containment must be a number in (0, 1]. Got 0.0"),
         (["--costs", "nowhere.toml"], "nowhere.toml"),
         (["--synonyms", "nowhere.toml"], "nowhere.toml"),
         (["--accesses", "nowhere.csv"], "nowhere.csv"),

@@ -44,9 +44,7 @@ NAMES = [
 ]
 
 
-VERBS = {
-    "redundancy": ["verify", "apply", "undo"],
-}
+VERBS = {"redundancy": ["verify", "apply", "undo"]}
 """Commands with others beside them."""
 
 WITHOUT_TWIN = ("serve", "mcp", "demo", "tune", "rules", "doctor")

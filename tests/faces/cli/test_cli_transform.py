@@ -12,13 +12,7 @@ import pexeso
 from pexeso.faces.service.schema import defaults_of
 from pexeso.faces.service.transform import TransformRequest
 from pexeso.faces.service.verbs import Service
-from tests.transform.joins.small_tables import (
-    EMAILS,
-    MAILS,
-    NAMES,
-    PEOPLE,
-    TEACHERS,
-)
+from tests.transform.joins.small_tables import EMAILS, MAILS, NAMES, PEOPLE, TEACHERS
 
 
 @pytest.fixture

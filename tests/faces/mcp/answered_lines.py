@@ -5,7 +5,7 @@ import json
 import anyio
 from mcp.server.stdio import stdio_server
 
-from pexeso.faces.mcp.server import Requests, answer_malformed, make_server
+from pexeso.faces.mcp.server import answer_malformed, known_requests, make_server
 
 BEGIN = [
     {
@@ -61,7 +61,7 @@ async def answered(desk, texts):
     given, messages = anyio.create_memory_object_stream()
     with anyio.fail_after(300):
         async with (
-            stdio_server(stdin=Requests(endless()), stdout=written) as (received, answers),
+            stdio_server(stdin=known_requests(endless()), stdout=written) as (received, answers),
             messages,
             anyio.create_task_group() as group,
         ):

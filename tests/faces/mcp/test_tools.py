@@ -296,11 +296,7 @@ def test_a_key_has_columns_whose_names_hold_colons(call):
         ),
         ("find_joins", {"valus": ["a"]}, "find_joins has no argument 'valus'"),
         ("find_joins", {"values": ["a"], "limit": "many"}, "limit: Input should be"),
-        (
-            "find_joins",
-            {"values": ["a"], "offset": -1},
-            "offset: Input should be greater",
-        ),
+        ("find_joins", {"values": ["a"], "offset": -1}, "offset: Input should be greater"),
         ("find_joins", {"column": "nowhere.csv:city"}, "no table 'nowhere.csv'"),
         ("find_joins", {"column": "games.csv:year,city"}, "call find_composite_joins"),
         ("find_joins", {"column": "nowhere"}, "no table 'nowhere'"),

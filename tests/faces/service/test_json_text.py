@@ -8,13 +8,7 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
-from pexeso.faces.service.bases import (
-    JoinResponse,
-    json_line,
-    json_pieces,
-    json_text,
-    plain_cells,
-)
+from pexeso.faces.service.bases import JoinResponse, json_line, json_pieces, json_text, plain_cells
 
 NAN = float("nan")
 DAY = datetime.date(2020, 1, 31)

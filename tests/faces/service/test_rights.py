@@ -215,11 +215,7 @@ class Requests:
 
     def tool(self):
         query = self.chance.choice(
-            [
-                {"values": self.values()},
-                {"column": self.spec()},
-                {"file": f"{self.lake.mine}:town"},
-            ]
+            [{"values": self.values()}, {"column": self.spec()}, {"file": f"{self.lake.mine}:town"}]
         )
         pair = {**query, "lake_column": self.spec()}
         way = {"how": self.chance.choice(["left", "inner"]), "aggregate": "first"}

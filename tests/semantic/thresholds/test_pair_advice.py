@@ -16,12 +16,7 @@ SPACE = DenseSpace(PartitionLayoutOptions())
 
 
 def advise(
-    query: np.ndarray,
-    others: np.ndarray,
-    learnt=None,
-    min_precision=None,
-    usual=0.15,
-    weights=None,
+    query: np.ndarray, others: np.ndarray, learnt=None, min_precision=None, usual=0.15, weights=None
 ):
     sides = torch.from_numpy(query), torch.from_numpy(others)
     return advise_pair(SPACE, *sides, learnt, usual, min_precision, weights)
@@ -140,7 +135,7 @@ def test_the_precision_stated_has_a_standard_error_more_of_false_matches():
     matched, unrelated = np.array([0.0, 0.5, 0.6]), np.array([0.0, 0.1, 0.2])
     alone, target = 0.4 / 0.8, 0.8
     for n in (16, 10**8):
-        estimate = advising._estimated(np.arange(3) / 10, matched, unrelated, n, 2)
+        estimate = advising._Estimate(np.arange(3) / 10, matched, unrelated, n, 2)
         assert estimate.alone == alone
         error = np.sqrt(0.1 * 0.9 / n)
         assert estimate.precision[2] == pytest.approx(1 - (0.1 + error) / 0.6)
@@ -179,7 +174,7 @@ def test_another_distance_than_the_usual_one_joins_something_and_gains(seed):
     for _ in range(200):
         matched = np.sort(rng.random(9) * rng.choice([0.02, 0.3, 1.0]))
         unrelated = np.sort(rng.random(9) * rng.choice([0.02, 0.5]))
-        estimate = advising._estimated(np.arange(9) / 100, matched, unrelated, 50, 8)
+        estimate = advising._Estimate(np.arange(9) / 100, matched, unrelated, 50, 8)
         usual_at = int(rng.integers(9))
         at = round(advising._chosen(estimate, usual_at, 50, None).max_distance * 100)
         if at != usual_at:
