@@ -361,11 +361,9 @@ def _collect(
             notes.append(_note_on_rows_below(rows[-n_below:]))
             rows = rows[:-n_below]
         rows = [row for row in rows if row]
-        if len(header) == 1:
-            n_rows = len(rows)
-            last = header[0][-1:]  # most rows differ from the header in it
-            rows = [row for row in rows if row[-1:] != last or not repeats_header(row, header[0])]
-            n_repeated += n_rows - len(rows)
+        n_rows = len(rows)
+        rows = [row for row in rows if not any(repeats_header(row, names) for names in header)]
+        n_repeated += n_rows - len(rows)
         if rows:
             builder.add(rows)
         del rows
