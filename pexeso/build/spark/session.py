@@ -438,6 +438,8 @@ def plain_task_errors(doing: str, if_full: str | None = None) -> Iterator[None]:
         # Arrow writes the tables of small lakes in the driver.
         if if_full and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise OutputError(f"The disk is full: {if_full}") from error
+        if if_full and error.errno == errno.EFBIG:
+            raise OutputError(f"A file is too large for the disk (ulimit -f): {if_full}") from error
         raise
 
 
