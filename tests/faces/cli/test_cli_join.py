@@ -163,6 +163,10 @@ def test_a_column_that_was_renamed_since_is_told(run, fail, tmp_path, places):
     message = fail(2, "join", index, f"{places}:place", "cities.csv:city")
     assert "'cities.csv' has changed since it was indexed, so bring the index up to date" in message
     assert "There is no column 'city'" in message
+    cities.unlink()
+    message = fail(1, "join", index, f"{places}:place", "cities.csv:city")
+    assert "'cities.csv' is no longer in the lake" in message
+    assert "bring the index up to date (pexeso append)" in message
 
 
 def test_a_column_below_any_threshold_can_be_joined(run, small_index, tmp_path):
