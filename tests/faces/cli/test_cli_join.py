@@ -169,6 +169,15 @@ def test_a_column_that_was_renamed_since_is_told(run, fail, tmp_path, places):
     assert "bring the index up to date (pexeso append)" in message
 
 
+def test_a_name_of_two_lines_is_reported_in_one(run, tmp_path, places):
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    (lake / "new\nline.csv").write_text("city\nOslo\nRome\nMadrid\nBern\nLisbon\n")
+    run("index", lake, tmp_path / "lake.pexeso")
+    said = run("join", tmp_path / "lake.pexeso", f"{places}:place", "new\nline.csv:city").stderr
+    assert said.startswith("Joined with new\\nline.csv:city: ")
+
+
 def test_a_column_below_any_threshold_can_be_joined(run, small_index, tmp_path):
     path = tmp_path / "one.csv"
     path.write_text("place\nBern\nA\nB\nC\nD\nE\n", encoding="utf-8")
