@@ -24,11 +24,14 @@ def partners(joined):
         ("{y}Q{q}-{r}", "{r} Q{q}/{y}"),
         ("{r}/{y}-{q}", "{y}.{q}.{r}"),
         ("{q}{r}{y}", "{y}: {r}, part {q}"),
+        ("{r}-{y}Q{q}", "Q{q} {y} ({r})"),
     ],
 )
-def test_each_key_is_joined_with_its_own(form, other):
+@pytest.mark.parametrize("years", [["2024"], ["2022", "2023", "2024"]])
+def test_each_key_is_joined_with_its_own(form, other, years):
     rows = [
-        {"y": "2024", "q": quarter, "r": region}
+        {"y": year, "q": quarter, "r": region}
+        for year in years
         for quarter in "1234"
         for region in ("EU", "US", "JP", "CN", "IN", "BR")
     ]
