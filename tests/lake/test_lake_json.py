@@ -233,6 +233,10 @@ def test_a_minority_of_items_that_are_no_objects_is_left_out():
         ([], "is empty: its array has no item"),
         ({"a": []}, "is empty: its arrays have no item"),
         ({"a": [1], "b": [1, 2]}, "its arrays have different lengths"),
+        (
+            {"title": "Vase", "images": CITIES, "makers": CITIES},
+            "is one object with 2 lists in it: 'images', 'makers'; write such objects as JSON",
+        ),
         ({"nodes": CITIES, "links": CITIES}, "holds 2 tables, .* each of 'nodes', 'links' as"),
         ([{"a": 1}, 2, [3]], "its array mixes objects, arrays and single values"),
         ("", "is empty: it holds no JSON"),

@@ -178,6 +178,11 @@ def _only_records(shown: str, document: dict[str, object]) -> list[object] | Non
             return arrays[usual[0] if usual else next(iter(arrays))]
         if arrays:
             names = ", ".join(map(repr, list(arrays)[:5]))
+            if not all(isinstance(value, list | dict) for value in document.values()):
+                raise TableReadError(
+                    f"{shown} is one object with {len(arrays):,} lists in it: {names}; write such "
+                    "objects as JSON lines, or save each list that is a table as a file of its own."
+                )
             raise TableReadError(
                 f"{shown} holds {len(arrays):,} tables, and a JSON file is read as one: save each "
                 f"of {names} as a file of its own."
