@@ -112,6 +112,9 @@ _LATER_SHARE_OF_REST = 0.05
 _VARIANT_SHARE = 0.003
 _MIN_KEYS_OF_VARIANT = 2
 
+# Rows that are equal to keys by chance.
+_MIN_FREED = 3
+
 # Luck that is allowed to a program after the first, by the rows that are joined already.
 _LUCK_OF_LATER = 0.01
 
@@ -346,6 +349,8 @@ class _Join:
 
     def apply(self, program: Program) -> None:
         self.programs.append(program)
+        if len(self.programs) == 1:
+            self._free_equal_by_chance()
         free = np.flatnonzero(self.partners < 0)
         numbers = places(self._written(len(self.programs) - 1, free), self.keys.values)
         if len(self.programs) > 1 and self._is_one_to_one():
@@ -354,6 +359,17 @@ class _Join:
             numbers = np.where(is_used[numbers], -1, numbers)
         self.partners[free] = numbers
         self.kinds[free[numbers >= 0]] = KINDS.index("program")
+
+    def _free_equal_by_chance(self) -> None:
+        """Free rows that are equal to a key, where most have another by the first program.
+
+        So it is with dates, the day first in one table and the month in the other.
+        """
+        rows = np.flatnonzero(self.partners >= 0)
+        numbers = places(self._written(0, rows), self.keys.values)
+        others = rows[(numbers >= 0) & (numbers != self.partners[rows])]
+        if len(others) >= _MIN_FREED and 2 * len(others) > (numbers >= 0).sum():
+            self.partners[others], self.kinds[others] = -1, 0
 
     def add_read(self, candidates: Sequence[int]) -> None:
         """Join rows without a partner to keys that are equal to them as cells are read."""
