@@ -103,6 +103,15 @@ def test_totals_have_many_names_and_come_after_others(word: str, above: str) -> 
     assert table.columns[0].to_pylist() == ["Oslo", "Rome", "Bern"]
 
 
+def test_totals_of_groups_are_left_out_with_the_total_of_all() -> None:
+    north, south = "N,Oslo,1\nN,Bergen,2\nN total,,3\n", "S,Rome,3\nS,Bari,4\nS total,,7\n"
+    table = read(f"region,town,n\n{north}{south}Grand total,,10\n")
+    assert table.columns[1].to_pylist() == ["Oslo", "Bergen", "Rome", "Bari"]
+    assert table.notes == ["rows of totals of the table were left out: 3"]
+    assert read(f"region,town,n\n{north}{south}Grand total,,11\n").n_rows == 7
+    assert read(f"region,town,n\n{north}{south.replace('7', '8')}Grand total,,10\n").n_rows == 7
+
+
 def test_gaps_add_nothing_to_a_total() -> None:
     table = read("town,n\nOslo,1\nRome,n/a\nBonn,-\nBern,3\nTotal,4\n")
     assert table.columns[0].to_pylist() == ["Oslo", "Rome", "Bonn", "Bern"]

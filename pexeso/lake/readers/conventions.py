@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -304,6 +305,26 @@ def without_total(columns: list[pa.Array], notes: list[str]) -> list[pa.Array]:
             rows = "rows of totals below the table were" if begins[1:] else _ONE_TOTAL
             notes.append(f"{rows} left out ({', '.join(begins)})")
             return [column.slice(0, n_above) for column in columns]
+    return columns if first == n_rows else _without_subtotals(columns, notes)
+
+
+def _without_subtotals(columns: list[pa.Array], notes: list[str]) -> list[pa.Array]:
+    """Return columns without the totals of groups of rows, where the last is that of all others."""
+    n_rows = len(columns[0])
+    begins = [_begin(columns, row) for row in range(n_rows)]
+    named = np.flatnonzero([_TOTAL.search(begin) is not None for begin in begins])
+    if len(named) < _MIN_ADDED + 1 or named[-1] != n_rows - 1:
+        return columns
+    rows = np.arange(n_rows)
+    groups = np.searchsorted(named, rows)  # a total is in the group of the rows above it
+    is_row = ~np.isin(rows, named)
+    for numbers, _ in (pair for column in columns for pair in _as_numbers(column)):
+        values = np.nan_to_num(numbers.to_numpy(zero_copy_only=False).astype(np.float64))
+        added = np.bincount(groups[is_row], values[is_row], minlength=len(named))
+        added[-1] = added.sum()
+        if added.all() and np.allclose(added, values[named], rtol=_SAME_SUM, atol=0):
+            notes.append(f"rows of totals of the table were left out: {len(named):,}")
+            return [column.filter(pa.array(is_row)) for column in columns]
     return columns
 
 
