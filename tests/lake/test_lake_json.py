@@ -271,6 +271,14 @@ def test_documents_with_random_damage_are_read_or_refused_in_one_sentence():
     assert not any("\n" in message for message in messages)
 
 
+@pytest.mark.parametrize("name", ["t.json", "t.jsonl"])
+def test_json_that_was_encoded_twice_is_decoded_twice(name):
+    text = '{"town":"M\u00e1laga"}\n{"town":"K\u00f6ln"}'.encode().decode("latin-1")
+    table = parse(text.encode(), name)
+    assert table.columns[0].to_pylist() == ["M\u00e1laga", "K\u00f6ln"]
+    assert table.notes == ["the text was encoded as UTF-8 twice: it was decoded once more"]
+
+
 GUESSED = "not UTF-8: read as cp1252, a guess"
 
 

@@ -31,7 +31,13 @@ from pexeso.lake.readers.conventions import (
     without_total,
 )
 from pexeso.lake.readers.dialect import Dialect, detect_dialect
-from pexeso.lake.readers.encoding import Encoding, detect_encoding, encoded_once, with_marks
+from pexeso.lake.readers.encoding import (
+    ENCODED_TWICE,
+    Encoding,
+    detect_encoding,
+    encoded_once,
+    with_marks,
+)
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.readers.table import (
     ReadingBudget,
@@ -242,7 +248,7 @@ def parse_delimited(
     notes = [encoding.note] if encoding.note else []
     twice = data = data.removesuffix(_END_OF_TEXT)
     if encoding == Encoding("utf-8") and (data := encoded_once(twice)) is not twice:
-        notes.append("the text was encoded as UTF-8 twice: it was decoded once more")
+        notes.append(ENCODED_TWICE)
     original = data
     if encoding.name in ("utf-8", "utf-8-sig") and (data := with_marks(data)) is not original:
         notes.append("control characters were read as what Windows-1252 has in their place")

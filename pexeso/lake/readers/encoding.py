@@ -128,6 +128,7 @@ _CANDIDATES = [
 _EVIDENCE_BYTES = 16 << 10
 _BLOCK_BYTES = 1 << 20
 _HALF_LINE_BYTES = 512
+ENCODED_TWICE = "the text was encoded as UTF-8 twice: it was decoded once more"
 _A_GUESS = "not UTF-8: read as {}, a guess"
 _WRONG_BYTES = "not all valid {}: wrong bytes became the replacement character"
 _MULTI_BYTE_CHARACTER = re.compile(
