@@ -263,5 +263,18 @@ def test_a_full_disk_in_this_process_is_told_as_one(code, said):
         raise OSError(code, "Error writing bytes to file")
 
 
+def test_an_interrupt_is_one_where_spark_fails_behind_it(spark):
+    from pyspark.errors import PySparkException
+
+    def collect():
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise PySparkException("java.io.IOException: Broken pipe")
+
+    with pytest.raises(KeyboardInterrupt), plain_task_errors("building 'x.pexeso'"):
+        collect()
+
+
 def test_no_error_of_ours_in_a_text_is_none():
     assert error_in("ValueError: pexeso") is None

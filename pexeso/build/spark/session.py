@@ -426,6 +426,11 @@ def plain_task_errors(doing: str, if_full: str | None = None) -> Iterator[None]:
     try:
         yield
     except _spark_errors() as error:
+        # After Ctrl-C Spark fails to send what nobody reads any more.
+        before: BaseException | None = error
+        while (before := before.__context__) is not None:
+            if isinstance(before, KeyboardInterrupt):
+                raise before from None
         text = str(error)
         if (task_error := error_in(text)) is not None:
             raise task_error from error
