@@ -1,6 +1,7 @@
 """Tables written to files: cells of types that pandas, CSV or Parquet have nothing for."""
 
 import errno
+import gc
 from datetime import datetime
 from decimal import Decimal
 
@@ -113,3 +114,4 @@ def test_a_workbook_that_finds_no_room_is_refused_and_nothing_is_left(tmp_path, 
     ):
         write_file(pa.table({"a": [1]}), tmp_path / "out.xlsx")
     assert list(tmp_path.iterdir()) == []
+    gc.collect()  # here, where its warning is known
