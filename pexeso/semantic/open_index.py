@@ -20,7 +20,7 @@ from pexeso.build.parts.metadata import (
     stored_normaliser,
 )
 from pexeso.build.visible import open_visible
-from pexeso.errors import EmbedderError, InputError
+from pexeso.errors import EmbedderError, InputError, TableReadError
 from pexeso.lake.catalog import Catalog
 from pexeso.lake.hashed_values import require_key
 from pexeso.lake.judgements import NONE, Column, Judgements, read_judgements
@@ -165,7 +165,15 @@ class OpenIndex:
         return read_rows(self.lake, table, **self._reading)
 
     def typed_rows(self, table: str) -> tuple[pa.Table, list[pa.ChunkedArray] | None]:
-        return read_typed_rows(self.lake, table, **self._reading)
+        try:
+            return read_typed_rows(self.lake, table, **self._reading)
+        except TableReadError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                raise TableReadError(
+                    f"'{table}' is no longer in the lake '{self.lake}': bring the index up to date "
+                    "(pexeso append)."
+                ) from error
+            raise
 
     @property
     def _reading(self) -> dict[str, Any]:

@@ -279,9 +279,11 @@ def _kept_pairs(
     folder: Path, name: str, query: EncodedQuery, find: Callable[..., tuple[np.ndarray, ...]]
 ) -> tuple[np.ndarray, ...]:
     """Find the pairs of a partition by blocks of query values, each of which has a file."""
-    named = hashlib.blake2b(name.encode(), digest_size=8)
     blocks = []
     for begin in range(0, len(query.values), BLOCK_SIZE):
+        # With the values: those of dates are searched twice, read in either order.
+        of = name, query.values.slice(begin, BLOCK_SIZE).to_pylist()
+        named = hashlib.blake2b(repr(of).encode(), digest_size=8)
         file = folder / f"{named.hexdigest()}-{begin}.npy"
         if not file.exists():
             rows = slice(begin, begin + BLOCK_SIZE)

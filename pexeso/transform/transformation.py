@@ -7,7 +7,7 @@ ones before it left.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.engine.lists import offsets_of
 from pexeso.errors import InputError
 from pexeso.transform.fuzzy import ALL_CONFIGURATIONS, fuzzy_join
 from pexeso.transform.learning.chance import bound_on_luck, hits_by_chance
@@ -42,22 +43,41 @@ def by_equality(
     have more in common than their digits explain.
     """
     best = np.full(reading.n_rows, -1, np.int32), 0, candidates[0] if candidates else 0
-    max_hits = 0
     may_be_chance = len(reading.columns) > 1 or len(keyed.columns) > 1
-    for key_column in candidates:
-        keys = keyed.columns[key_column]
-        for number, column in enumerate(reading.columns):
-            sides = (column.forms, keys.forms) if as_read else (column.values, keys.values)
-            numbers = places(*sides)
-            hits = int((numbers >= 0).sum())
+    texts, key_texts = (
+        [column.forms if as_read else column.values for column in columns]
+        for columns in (reading.columns, [keyed.columns[number] for number in candidates])
+    )
+    max_hits = 0
+    for place, n_hits in enumerate(_in_common(texts, key_texts)):
+        keys = keyed.columns[candidates[place]]
+        for number in np.flatnonzero(n_hits > max_hits).tolist():
+            column, hits = reading.columns[number], int(n_hits[number])
             both_numbers = column.is_number and keys.is_number
             if hits > max_hits and not (
                 may_be_chance and both_numbers and _is_chance(hits, column.values, keys.values)
             ):
                 max_hits = hits
+                numbers = places(texts[number], key_texts[place])
                 at = np.where(column.codes >= 0, numbers[column.codes], -1)
-                best = at.astype(np.int32), number, key_column
+                best = at.astype(np.int32), number, candidates[place]
     return best
+
+
+def _in_common(columns: Sequence[pa.Array], keys: Sequence[pa.Array]) -> Iterator[np.ndarray]:
+    """Yield, for each column of keys, how many texts of each of the others are keys."""
+    parts = [part.cast(pa.large_string()) for part in (*keys, *columns)]
+    encoded = pa.chunked_array(parts, pa.large_string()).combine_chunks().dictionary_encode()
+    codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
+    starts = offsets_of(np.array(list(map(len, parts)), np.int64))
+    others, starts_of_others = codes[starts[len(keys)] :], starts[len(keys) :] - starts[len(keys)]
+    is_key = np.zeros(len(encoded.dictionary) + 1, bool)  # the last is that of nulls
+    for place in range(len(keys)):
+        own = codes[starts[place] : starts[place + 1]]
+        is_key[own] = True
+        is_key[-1] = False
+        yield np.diff(offsets_of(is_key[others])[starts_of_others])
+        is_key[own] = False
 
 
 def _is_chance(hits: int, texts: pa.Array, keys: pa.Array) -> bool:
@@ -91,6 +111,9 @@ _LATER_SHARE_OF_REST = 0.05
 # constant alone, and the least number.
 _VARIANT_SHARE = 0.003
 _MIN_KEYS_OF_VARIANT = 2
+
+# Rows that are equal to keys by chance.
+_MIN_FREED = 3
 
 # Luck that is allowed to a program after the first, by the rows that are joined already.
 _LUCK_OF_LATER = 0.01
@@ -323,6 +346,8 @@ class _Join:
 
     def apply(self, program: Program) -> None:
         self.programs.append(program)
+        if len(self.programs) == 1:
+            self._free_equal_by_chance()
         free = np.flatnonzero(self.partners < 0)
         numbers = places(self._written(len(self.programs) - 1, free), self.keys.values)
         if len(self.programs) > 1 and self._is_one_to_one():
@@ -331,6 +356,17 @@ class _Join:
             numbers = np.where(is_used[numbers], -1, numbers)
         self.partners[free] = numbers
         self.kinds[free[numbers >= 0]] = KINDS.index("program")
+
+    def _free_equal_by_chance(self) -> None:
+        """Free rows that are equal to a key, where most have another by the first program.
+
+        So it is with dates, the day first in one table and the month in the other.
+        """
+        rows = np.flatnonzero(self.partners >= 0)
+        numbers = places(self._written(0, rows), self.keys.values)
+        others = rows[(numbers >= 0) & (numbers != self.partners[rows])]
+        if len(others) >= _MIN_FREED and 2 * len(others) > (numbers >= 0).sum():
+            self.partners[others], self.kinds[others] = -1, 0
 
     def add_read(self, candidates: Sequence[int]) -> None:
         """Join rows without a partner to keys that are equal to them as cells are read."""

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import shutil
 
 import pytest
@@ -240,13 +241,33 @@ def test_an_error_in_a_worker_is_one_sentence(spark, error, kind, said):
         spark.range(1).mapInArrow(fail, "id long").collect()
 
 
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk_in_this_process_is_told_as_one(code):
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (errno.ENOSPC, "The disk is full"),
+        (errno.EDQUOT, "The disk is full"),
+        (errno.EFBIG, "A file is too large for the disk (ulimit -f)"),
+    ],
+)
+def test_a_full_disk_in_this_process_is_told_as_one(code, said):
     with (
-        pytest.raises(OutputError, match=r"^The disk is full: free some$"),
+        pytest.raises(OutputError, match=f"^{re.escape(said)}: free some$"),
         plain_task_errors("building 'x.pexeso'", "free some"),
     ):
         raise OSError(code, "Error writing bytes to file")
+
+
+def test_an_interrupt_is_one_where_spark_fails_behind_it(spark):
+    from pyspark.errors import PySparkException
+
+    def collect():
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise PySparkException("java.io.IOException: Broken pipe")
+
+    with pytest.raises(KeyboardInterrupt), plain_task_errors("building 'x.pexeso'"):
+        collect()
 
 
 def test_no_error_of_ours_in_a_text_is_none():

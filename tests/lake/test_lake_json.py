@@ -233,6 +233,10 @@ def test_a_minority_of_items_that_are_no_objects_is_left_out():
         ([], "is empty: its array has no item"),
         ({"a": []}, "is empty: its arrays have no item"),
         ({"a": [1], "b": [1, 2]}, "its arrays have different lengths"),
+        (
+            {"title": "Vase", "images": CITIES, "makers": CITIES},
+            "is one object with 2 lists in it: 'images', 'makers'; write such objects as JSON",
+        ),
         ({"nodes": CITIES, "links": CITIES}, "holds 2 tables, .* each of 'nodes', 'links' as"),
         ([{"a": 1}, 2, [3]], "its array mixes objects, arrays and single values"),
         ("", "is empty: it holds no JSON"),
@@ -265,6 +269,14 @@ def test_documents_with_random_damage_are_read_or_refused_in_one_sentence():
             messages.append(str(error))
     assert len(messages) > 100
     assert not any("\n" in message for message in messages)
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.jsonl"])
+def test_json_that_was_encoded_twice_is_decoded_twice(name):
+    text = '{"town":"M\u00e1laga"}\n{"town":"K\u00f6ln"}'.encode().decode("latin-1")
+    table = parse(text.encode(), name)
+    assert table.columns[0].to_pylist() == ["M\u00e1laga", "K\u00f6ln"]
+    assert table.notes == ["the text was encoded as UTF-8 twice: it was decoded once more"]
 
 
 GUESSED = "not UTF-8: read as cp1252, a guess"

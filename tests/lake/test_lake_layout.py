@@ -184,11 +184,13 @@ def test_odd_first_rows_are_data(first):
     assert table.n_rows == 4
 
 
-@pytest.mark.parametrize("years", ["2556,2555,2554", "1397,1398,1399"])
+@pytest.mark.parametrize("years", ["2556,2555,2554", "1397,1398,1399", "2550,2553,2556"])
 def test_years_of_other_eras_are_names(years):
     table = read(f"Province,{years}\nTrat,5,8,7\nLoei,6,5,5\nNan,9,4,6\n")
     assert (table.names, table.n_rows) == (["Province", *years.split(",")], 3)
+    assert read("Province,2560,2561\nTrat,5,8\nLoei,6,5\nNan,9,4\n").n_rows == 3
     assert read("Trat,2556,2559,2554\nLoei,6,5,5\nNan,9,4,6\nTak,9,4,6\n").n_rows == 4
+    assert read("Trat,2556,2559\nLoei,6,5\nNan,9,4\nTak,9,4\n").n_rows == 4
 
 
 def test_a_year_beside_a_date_like_those_below_is_no_name():

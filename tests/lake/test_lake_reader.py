@@ -186,6 +186,7 @@ def test_too_many_columns_are_refused():
         ("cp1252", "name;city\nJosé;São Paulo\nZoë;Besançon\n"),
         ("cp1251", "имя;город\nИван;Москва\nПётр;Казань\n"),  # noqa: RUF001
         ("cp932", "名前;都市\n田中;東京\n鈴木;大阪\n佐藤;名古屋\n"),
+        ("iso2022_jp", "名前;都市\n田中;東京\n鈴木;大阪\n佐藤;名古屋\n"),
         ("gb18030", "姓名;城市\n王伟;北京\n李娜;上海\n张敏;广州\n"),
     ],
 )

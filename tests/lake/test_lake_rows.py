@@ -67,6 +67,19 @@ def test_a_repeated_header_is_no_row() -> None:
     assert notes == ["rows that repeat the header were left out: 1"]
 
 
+@pytest.mark.parametrize("again", ["Id,TOWN", " id ,town", '"id","town"'])
+def test_a_header_is_repeated_in_other_letters_and_with_spaces(again: str) -> None:
+    assert read(f"id,town\n1,Oslo\n{again}\n2,Rome\n").columns[0].to_pylist() == ["1", "2"]
+
+
+def test_each_row_of_a_header_is_left_out_where_it_comes_again() -> None:
+    head, rivers = "River,Length,Width\n,km,m\n", [f"River {n},{n}00,{n}" for n in range(1, 31)]
+    table = read(head + "\n".join([*rivers, head, *rivers]))
+    assert table.names == ["River", "Length km", "Width m"]
+    assert table.columns[0].to_pylist() == [f"River {n}" for n in range(1, 31)] * 2
+    assert "rows that repeat the header were left out: 2" in table.notes
+
+
 @pytest.mark.parametrize("text", ["town\nOslo\ntown\nRome\n", "id,town\n1,town\nid,Rome\n3,c\n"])
 def test_rows_that_share_some_names_with_the_header_are_rows(text: str) -> None:
     assert read(text).n_rows == text.count("\n") - 1
@@ -81,6 +94,32 @@ def test_a_row_of_totals_that_adds_up_is_left_out(word: str, number: str) -> Non
     table = read(f"{TOWNS}{word},{number},.33\n")
     assert table.columns[0].to_pylist() == ["Oslo", "Rome", "Bern"]
     assert table.notes == [f"the row of totals below the table was left out ({word})"]
+
+
+@pytest.mark.parametrize("word", ["Total towns", "All", "Sum total", "N. Total", "Toplam", "Σ", ""])
+@pytest.mark.parametrize("above", ["", ",,\n", "Subtotal,6,1\n"])
+def test_totals_have_many_names_and_come_after_others(word: str, above: str) -> None:
+    table = read(f"{TOWNS}{above}{word},6,1\n")
+    assert table.columns[0].to_pylist() == ["Oslo", "Rome", "Bern"]
+
+
+def test_totals_of_groups_are_left_out_with_the_total_of_all() -> None:
+    north, south = "N,Oslo,1\nN,Bergen,2\nN total,,3\n", "S,Rome,3\nS,Bari,4\nS total,,7\n"
+    table = read(f"region,town,n\n{north}{south}Grand total,,10\n")
+    assert table.columns[1].to_pylist() == ["Oslo", "Bergen", "Rome", "Bari"]
+    assert table.notes == ["rows of totals of the table were left out: 3"]
+    assert read(f"region,town,n\n{north}{south}Grand total,,11\n").n_rows == 7
+    assert read(f"region,town,n\n{north}{south.replace('7', '8')}Grand total,,10\n").n_rows == 7
+
+
+def test_gaps_add_nothing_to_a_total() -> None:
+    table = read("town,n\nOslo,1\nRome,n/a\nBonn,-\nBern,3\nTotal,4\n")
+    assert table.columns[0].to_pylist() == ["Oslo", "Rome", "Bonn", "Bern"]
+
+
+def test_a_row_without_a_name_is_a_total_where_all_others_have_one() -> None:
+    assert read("town,n\nOslo,1\n,2\nBern,3\n,6\n").n_rows == 4
+    assert read("town,n,m\nOslo,1,1\nRome,2,1\nBern,3,1\n,6,4\n").n_rows == 4
 
 
 @pytest.mark.parametrize("last", ["Total,7,.3", "Totally,6,1", "Total,,", "Ulm,6,1", "Total,0,x"])

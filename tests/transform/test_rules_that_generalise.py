@@ -24,11 +24,14 @@ def partners(joined):
         ("{y}Q{q}-{r}", "{r} Q{q}/{y}"),
         ("{r}/{y}-{q}", "{y}.{q}.{r}"),
         ("{q}{r}{y}", "{y}: {r}, part {q}"),
+        ("{r}-{y}Q{q}", "Q{q} {y} ({r})"),
     ],
 )
-def test_each_key_is_joined_with_its_own(form, other):
+@pytest.mark.parametrize("years", [["2024"], ["2022", "2023", "2024"]])
+def test_each_key_is_joined_with_its_own(form, other, years):
     rows = [
-        {"y": "2024", "q": quarter, "r": region}
+        {"y": year, "q": quarter, "r": region}
+        for year in years
         for quarter in "1234"
         for region in ("EU", "US", "JP", "CN", "IN", "BR")
     ]
@@ -36,6 +39,16 @@ def test_each_key_is_joined_with_its_own(form, other):
     joined = pexeso.learn_transformation({"a": [*wanted]}, {"b": [*wanted.values()]})
     assert partners(joined) == wanted
     assert joined.collapse is None
+
+
+def test_dates_in_two_orders_are_not_joined_where_they_are_equal_by_chance(tmp_path):
+    days = [(f"{day:02}", f"{month:02}") for month in range(1, 9) for day in (1, 3, 5, 8, 11)]
+    wanted = {f"{day}/{month}/2020": f"{month}/{day}/2020" for day, month in days}
+    tables = {"a": [*wanted]}, {"b": [*wanted.values()]}
+    joined = pexeso.learn_transformation(*tables)
+    assert partners(joined) == wanted
+    joined.save(tmp_path / "rule.json")
+    assert partners(pexeso.learn_transformation(*tables, program=tmp_path / "rule.json")) == wanted
 
 
 @pytest.mark.parametrize(

@@ -423,6 +423,11 @@ def plain_task_errors(doing: str, if_full: str | None = None) -> Iterator[None]:
     try:
         yield
     except _spark_errors() as error:
+        # After Ctrl-C Spark fails to send what nobody reads any more.
+        before: BaseException | None = error
+        while (before := before.__context__) is not None:
+            if isinstance(before, KeyboardInterrupt):
+                raise before from None
         text = str(error)
         if (task_error := error_in(text)) is not None:
             raise task_error from error
@@ -435,6 +440,8 @@ def plain_task_errors(doing: str, if_full: str | None = None) -> Iterator[None]:
         # Arrow writes the tables of small lakes in the driver.
         if if_full and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise OutputError(f"The disk is full: {if_full}") from error
+        if if_full and error.errno == errno.EFBIG:
+            raise OutputError(f"A file is too large for the disk (ulimit -f): {if_full}") from error
         raise
 
 

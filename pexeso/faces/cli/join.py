@@ -232,8 +232,9 @@ def _report_join(
     if n_rows > report.matched_rows:
         fan_out = f", {figure(n_rows / report.matched_rows)} for each row that matches"
     where = "" if output is None else f", in '{output}'"
+    column = plain(f"{match.table}:{match.column}", MAX_NAME)
     talk(
-        f"Joined with {match.table}:{match.column}: {percent(match.joinability)} of the "
+        f"Joined with {column}: {percent(match.joinability)} of the "
         f"{match.joinability_of} match ({match.matched:,} of {match.total:,}){joined}; "
         f"{many(report.joined_rows, 'row')}{fan_out}{where}"
     )

@@ -318,14 +318,14 @@ def _field_option(kind: type[Request], name: str, facts: Mapping[str, Any]) -> C
         settings["type"], usual = kinds[0], default
     shown = usual if shown is None else shown
     text = help_text(kind, name, option_name)
+    # None as a default counts as given.
+    settings |= {"default": None} if name in defaults_of(kind) else {"required": True}
     return cli_option(
         *names,
         name,
         help=text if shown is None else f"{text}  [default: {shown}]",
-        default=None,
         group=facts["group"],
         expert=bool(facts.get("expert")),
-        required=name not in defaults_of(kind),
         **settings,
     )
 

@@ -51,7 +51,8 @@ _KINDS_OF_FILES = {
     ".rds .rda .rdata .mat",
     "a dBASE table; export it as CSV": ".dbf",
     "data of a program; export it as CSV or Parquet": ".pkl .pickle .npy .npz .h5 .hdf5 .nc .hdf "
-    ".pt .bin .dat .msgpack .pb .tfrecord .mdb .accdb .numbers .fwf",
+    ".pt .bin .msgpack .pb .tfrecord .mdb .accdb .numbers .fwf",
+    "data of a program, or text; say in lake.toml how it is read if it is text": ".dat .data .dsv",
     "a log or a temporary file": ".log .lock .tmp .bak .swp .crc .md5 .sha1 .sha256 .checksum",
 }
 _REASON_OF_EXTENSION = {

@@ -129,20 +129,23 @@ def _write_excel(table: pa.Table, path: Path | BinaryIO, escape_formulas: bool) 
             f"{table.num_columns:,}. Write it to a .csv or .parquet file."
         )
     texts = {"strings_to_numbers": False, "strings_to_formulas": False, "strings_to_urls": False}
-    with xlsxwriter.Workbook(path, {**texts, "constant_memory": True}) as workbook:
-        sheet = workbook.add_worksheet()
-        bold = workbook.add_format({"bold": True})
-        for place, name in enumerate(table.column_names):
-            sheet.write_string(0, place, name[:MAX_SHEET_TEXT], bold)
-        for start in range(0, len(table), _ROWS_A_BATCH):
-            columns = [
-                _sheet_cells(name, column)
-                for name, column in zip(
-                    table.column_names, table.slice(start, _ROWS_A_BATCH).columns, strict=True
-                )
-            ]
-            for row, cells in enumerate(zip(*columns, strict=True), start + 1):
-                sheet.write_row(row, 0, cells)
+    try:
+        with xlsxwriter.Workbook(path, {**texts, "constant_memory": True}) as workbook:
+            sheet = workbook.add_worksheet()
+            bold = workbook.add_format({"bold": True})
+            for place, name in enumerate(table.column_names):
+                sheet.write_string(0, place, name[:MAX_SHEET_TEXT], bold)
+            for start in range(0, len(table), _ROWS_A_BATCH):
+                columns = [
+                    _sheet_cells(name, column)
+                    for name, column in zip(
+                        table.column_names, table.slice(start, _ROWS_A_BATCH).columns, strict=True
+                    )
+                ]
+                for row, cells in enumerate(zip(*columns, strict=True), start + 1):
+                    sheet.write_row(row, 0, cells)
+    except xlsxwriter.exceptions.FileCreateError as error:
+        raise error.args[0] from error  # what the system said
 
 
 def _sheet_cells(name: str, column: pa.ChunkedArray) -> list[Any]:

@@ -36,7 +36,7 @@ _MIN_ROWS = 2
 _FEW_COLUMNS = 3
 _FEW_NAMES = 20
 _MIN_ROWS_TO_RECUR = 5
-_MIN_YEARS, _MIN_YEARS_BESIDE = 3, 2
+_MIN_YEARS_BESIDE, _MOST_YEARS_APART = 2, 10
 _SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?[^\S\r\n]*(?:\r\n|\r|\n|$)', re.IGNORECASE)
 _COMMENT = re.compile(r"\s*(#|//|%|;(?=[^;]*$)|--(?!-))")
 _DIGIT, _FOUR_DIGITS = re.compile("[0-9]"), re.compile("[0-9]{4}")
@@ -339,15 +339,15 @@ def _are_numbers_as_names(rows: list[Row], kinds: Sequence[str | None]) -> bool:
 
 
 def _are_years_in_order(cells: Sequence[str]) -> bool:
-    """Return whether cells are numbers of four digits each one more, or one less, than the last.
+    """Return whether cells are numbers of four digits that rise, or fall, by the same few.
 
-    Calendars of other eras have such years.
+    Calendars of other eras have such years. Two must follow each other.
     """
-    if len(cells) < _MIN_YEARS or not all(
-        len(c) == 4 and c.isascii() and c.isdigit() for c in cells
-    ):
+    if not all(len(c) == 4 and c.isascii() and c.isdigit() for c in cells):
         return False
-    return {int(after) - int(before) for before, after in pairwise(cells)} in ({1}, {-1})
+    steps = {int(after) - int(before) for before, after in pairwise(cells)}
+    most_apart = _MOST_YEARS_APART if len(cells) > _MIN_YEARS_BESIDE else 1
+    return len(steps) == 1 and 0 < abs(steps.pop()) <= most_apart
 
 
 def _recurs(rows: list[Row], width: int) -> bool:

@@ -10,10 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import TableReadError
+from pexeso.lake.cells import present
 from pexeso.lake.readers.dialect import Dialect
 
 _MIN_ALIKE = 0.8
@@ -64,14 +66,17 @@ _FORMULA = r'(?s)^="([^"]*)"$'
 _TAG = re.compile(r"\s*#[a-z][a-z_]*\s*(?:\+\s*[a-z0-9_]+\s*)*$", re.IGNORECASE)
 _MIN_NAMED_ROWS = 2
 _MIN_NAMES = 2
-_MIN_ADDED = 2
+_SPACES = "\ufeff \t\r\n\xa0"
+_MIN_ADDED, _MIN_ADDED_TO_NO_NAME = 2, 3
+_MAX_TOTALS = 4
+_ONE_TOTAL = "the row of totals below the table was"
 _SAME_SUM = 1e-9
 _BESIDE_DIGITS = "[$€£¥%\\s\u00a0\u202f'\u2019]"
 # What is in the first cell of a row that adds up those above it.
 _TOTAL = re.compile(
-    r"\s*(?:(?:grand |sub|overall )?totals?|sum|summe|gesamt(?:summe)?|insgesamt|zusammen|somme"
-    r"|totaux|total général|total general|totale|suma|totaal|razem|ogółem|celkem|итого|всего|合計"
-    r"|合计|总计|總計|합계)\s*:?\s*",
+    r"(?<!\w)(?:(?:sub)?tot(?:al[esit]?|aux|aal)|sum|all|[∑Σ]|summa|summe|(?:gesamt|end)(?:summe)?"
+    r"|insgesamt|zusammen|somme|suma|soma|razem|ogółem|celkem|spolu|összesen|yhteensä|toplam"
+    r"|jumlah|ukupno|сумма|итого|всего|разом|усього|σύνολο|المجموع|รวม|合計|合计|总计|總計|합계|총계)(?!\w)",
     re.IGNORECASE,
 )
 _MAX_ODD_LINE = 1 << 16
@@ -87,12 +92,14 @@ def require_no_document(shown: str, sample: str) -> None:
     Traceback (most recent call last):
     pexeso.errors.TableReadError: t.csv holds HTML, not delimited text; download it again as CSV.
     """
+    if (kind := document_of(sample)) is not None:
+        raise TableReadError(f"{shown} holds {kind}, not delimited text; download it again as CSV.")
+
+
+def document_of(sample: str) -> str | None:
+    """Return of which kind a document is that a text begins as; None where it is none."""
     begin = sample[:_SAMPLE_OF_BEGIN].lstrip("\ufeff \t\r\n")[:_LONGEST_MARK].lower()
-    for mark, kind in _DOCUMENTS:
-        if begin.startswith(mark):
-            raise TableReadError(
-                f"{shown} holds {kind}, not delimited text; download it again as CSV."
-            )
+    return next((kind for mark, kind in _DOCUMENTS if begin.startswith(mark)), None)
 
 
 def require_table(shown: str, sample: str, dialect: Dialect, *, complete: bool = True) -> None:
@@ -262,36 +269,87 @@ def are_tags(row: Sequence[str]) -> bool:
 def repeats_header(row: Sequence[object], names: Sequence[str]) -> bool:
     """Return whether a row is the header once more, as where files were put together.
 
-    A table of one column, or with one name, may have its name among its values.
+    Case and spaces count for nothing. A table of one column, or with one name, may have its name
+    among its values.
 
-    >>> repeats_header(["\ufeffid", "town"], ["id", "town"]), repeats_header(["id"], ["id"])
+    >>> repeats_header(["\ufeffid", "Town "], ["id", "town"]), repeats_header(["id"], ["id"])
     (True, False)
     """
-    if len(row) != len(names) or len(names) < _MIN_NAMES or row[-1] != names[-1]:
+    if len(row) != len(names) or len(names) < _MIN_NAMES or _plain(row[-1]) != _plain(names[-1]):
         return False
-    first = row[0].removeprefix("\ufeff") if isinstance(row[0], str) else row[0]
-    return [first, *row[1:]] == list(names) and sum(map(bool, names)) >= _MIN_NAMES
+    return (
+        list(map(_plain, row)) == list(map(_plain, names)) and sum(map(bool, names)) >= _MIN_NAMES
+    )
+
+
+def _plain(cell: object) -> object:
+    return cell.strip(_SPACES).casefold() if isinstance(cell, str) else cell
 
 
 def without_total(columns: list[pa.Array], notes: list[str]) -> list[pa.Array]:
-    """Return columns without a last row that is the total of the others, and say so.
+    """Return columns without last rows that are totals of the others, and say so.
 
-    It is one where its first cell says so, and a number of it is the sum of those above it.
+    A row is one where its first cell says so, and a number of it is the sum of those above it; or
+    where it alone has no first cell, and all others are such sums.
 
     >>> without_total([pa.array(["a", "b", "Total"]), pa.array(["1", "2", "3"])], [])[1].to_pylist()
     ['1', '2']
     """
     n_rows = len(columns[0]) if columns else 0
-    if n_rows <= _MIN_ADDED:
+    first = n_rows
+    while first > max(_MIN_ADDED, n_rows - _MAX_TOTALS) and _may_be_total(columns, first - 1):
+        first -= 1
+    for n_above in range(first, n_rows):
+        begins = [begin for row in range(n_above, n_rows) if (begin := _begin(columns, row))]
+        if begins and all(_is_total(columns, n_above, row) for row in range(n_above, n_rows)):
+            rows = "rows of totals below the table were" if begins[1:] else _ONE_TOTAL
+            notes.append(f"{rows} left out ({', '.join(begins)})")
+            return [column.slice(0, n_above) for column in columns]
+    return columns if first == n_rows else _without_subtotals(columns, notes)
+
+
+def _without_subtotals(columns: list[pa.Array], notes: list[str]) -> list[pa.Array]:
+    """Return columns without the totals of groups of rows, where the last is that of all others."""
+    n_rows = len(columns[0])
+    begins = [_begin(columns, row) for row in range(n_rows)]
+    named = np.flatnonzero([_TOTAL.search(begin) is not None for begin in begins])
+    if len(named) < _MIN_ADDED + 1 or named[-1] != n_rows - 1:
         return columns
-    cells = (column[n_rows - 1].as_py() for column in columns)
-    first = next((cell for cell in cells if cell not in (None, "")), None)
-    if not isinstance(first, str) or not _TOTAL.fullmatch(first):
-        return columns
-    if not any(_ends_in_sum(column) for column in columns):
-        return columns
-    notes.append(f"the row of totals below the table was left out ({first.strip()})")
-    return [column.slice(0, n_rows - 1) for column in columns]
+    rows = np.arange(n_rows)
+    groups = np.searchsorted(named, rows)  # a total is in the group of the rows above it
+    is_row = ~np.isin(rows, named)
+    for numbers, _ in (pair for column in columns for pair in _as_numbers(column)):
+        values = np.nan_to_num(numbers.to_numpy(zero_copy_only=False).astype(np.float64))
+        added = np.bincount(groups[is_row], values[is_row], minlength=len(named))
+        added[-1] = added.sum()
+        if added.all() and np.allclose(added, values[named], rtol=_SAME_SUM, atol=0):
+            notes.append(f"rows of totals of the table were left out: {len(named):,}")
+            return [column.filter(pa.array(is_row)) for column in columns]
+    return columns
+
+
+def _begin(columns: list[pa.Array], row: int) -> str:
+    """Return the first cell of a row that is not empty."""
+    cells = (column[row].as_py() for column in columns)
+    return next((text for cell in cells if cell is not None and (text := str(cell).strip())), "")
+
+
+def _may_be_total(columns: list[pa.Array], row: int) -> bool:
+    return not _begin(columns[:1], row) or _TOTAL.search(_begin(columns, row)) is not None
+
+
+def _is_total(columns: list[pa.Array], n_above: int, row: int) -> bool:
+    """Return whether a row is the total of the first ones, or empty."""
+    begin = _begin(columns, row)
+    added = (
+        _ends_in_sum(pa.concat_arrays([column.slice(0, n_above), column.slice(row, 1)]))
+        for column in columns
+        if _begin([column], row)
+    )
+    if not begin or _TOTAL.search(begin):
+        return not begin or any(added)
+    is_unnamed = n_above >= _MIN_ADDED_TO_NO_NAME and not columns[0].slice(0, n_above).null_count
+    return is_unnamed and all(added)
 
 
 def _ends_in_sum(column: pa.Array) -> bool:
@@ -317,7 +375,7 @@ def _as_numbers(column: pa.Array) -> Iterator[tuple[pa.Array, float]]:
         with suppress(pa.ArrowException):
             yield pc.cast(column, pa.float64()), 0.0
         return
-    texts = pc.replace_substring_regex(column, _BESIDE_DIGITS, "")
+    texts = pc.replace_substring_regex(present(column), _BESIDE_DIGITS, "")
     for thousands, decimal in (",.", ".,"):
         plain = pc.replace_substring(pc.replace_substring(texts, thousands, ""), decimal, ".")
         places = pc.max(pc.utf8_length(pc.replace_substring_regex(plain, r"^[^.]*\.?", ""))).as_py()

@@ -31,7 +31,13 @@ from pexeso.lake.readers.conventions import (
     without_total,
 )
 from pexeso.lake.readers.dialect import Dialect, detect_dialect
-from pexeso.lake.readers.encoding import Encoding, detect_encoding, encoded_once, with_marks
+from pexeso.lake.readers.encoding import (
+    ENCODED_TWICE,
+    Encoding,
+    detect_encoding,
+    encoded_once,
+    with_marks,
+)
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.readers.table import (
     ReadingBudget,
@@ -242,7 +248,7 @@ def parse_delimited(
     notes = [encoding.note] if encoding.note else []
     twice = data = data.removesuffix(_END_OF_TEXT)
     if encoding == Encoding("utf-8") and (data := encoded_once(twice)) is not twice:
-        notes.append("the text was encoded as UTF-8 twice: it was decoded once more")
+        notes.append(ENCODED_TWICE)
     original = data
     if encoding.name in ("utf-8", "utf-8-sig") and (data := with_marks(data)) is not original:
         notes.append("control characters were read as what Windows-1252 has in their place")
@@ -361,11 +367,9 @@ def _collect(
             notes.append(_note_on_rows_below(rows[-n_below:]))
             rows = rows[:-n_below]
         rows = [row for row in rows if row]
-        if len(header) == 1:
-            n_rows = len(rows)
-            last = header[0][-1:]  # most rows differ from the header in it
-            rows = [row for row in rows if row[-1:] != last or not repeats_header(row, header[0])]
-            n_repeated += n_rows - len(rows)
+        n_rows = len(rows)
+        rows = [row for row in rows if not any(repeats_header(row, names) for names in header)]
+        n_repeated += n_rows - len(rows)
         if rows:
             builder.add(rows)
         del rows

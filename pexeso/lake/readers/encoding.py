@@ -128,6 +128,8 @@ _CANDIDATES = [
 _EVIDENCE_BYTES = 16 << 10
 _BLOCK_BYTES = 1 << 20
 _HALF_LINE_BYTES = 512
+ENCODED_TWICE = "the text was encoded as UTF-8 twice: it was decoded once more"
+_A_GUESS = "not UTF-8: read as {}, a guess"
 _WRONG_BYTES = "not all valid {}: wrong bytes became the replacement character"
 _MULTI_BYTE_CHARACTER = re.compile(
     rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
@@ -136,13 +138,10 @@ _CONTROL = re.compile(rb"\xc2[\x80-\x9f]")
 _NO_MARK = re.compile(
     rb"\xc2[\x81\x83\x86-\x90\x98\x9a-\x9f]|\xc3[\x80-\xbf]\xc2[\x80-\x9f]|[A-Za-z]\xc2[\x91\x93]"
 )
+_JAPANESE_SHIFT = re.compile(rb"\x1b\$[@B]")
 _HIGH_BYTE, _HIGH_BYTES = re.compile(rb"[\x80-\xff]"), re.compile(rb"[\x80-\xff]+")
-# Where Windows-1252 has no character, programs take that of Latin-1; some take that everywhere.
-_BYTES_OF_LETTERS = {chr(number): bytes([number]) for number in range(0x80, 0x100)} | {
-    bytes([number]).decode("cp1252"): bytes([number])
-    for number in range(0x80, 0xA0)
-    if number not in b"\x81\x8d\x8f\x90\x9d"
-}
+# What UTF-8 is taken for; marks of the last three are letters of no name.
+_TAKEN_FOR = ("cp1252", "cp1251", "cp1250", "mac_roman", "cp437", "cp850")
 # Letters with accents begin so, marks, and the mark of a byte order.
 _SURELY_TWICE = (b"\xc3\x82", b"\xc3\x83", b"\xc3\xaf", b"\xc3\xa2\xe2", b"\xc3\xa2\xc2\x80")
 
@@ -285,6 +284,8 @@ def detect_encoding(data: bytes) -> Encoding | None:
             return Encoding(name, _wrong_bytes(data, name))
     if 0 in data:
         return _wide_without_mark(data)
+    if _JAPANESE_SHIFT.search(data) and _is_valid(data, "iso2022_jp"):
+        return Encoding("iso2022_jp", _A_GUESS.format("iso2022_jp"))
     if _is_valid(data, "utf-8"):
         return Encoding("utf-8")
     evidence = _evidence(data)
@@ -293,7 +294,7 @@ def detect_encoding(data: bytes) -> Encoding | None:
     if n_characters > n_stray:
         return Encoding("utf-8", _WRONG_BYTES.format("UTF-8"))
     name = _guess(evidence)
-    return Encoding(name, f"not UTF-8: read as {name}, a guess")
+    return Encoding(name, _A_GUESS.format(name))
 
 
 def detect_json_encoding(data: bytes) -> Encoding:
@@ -330,32 +331,51 @@ def with_marks(data: bytes) -> bytes:
 
 
 def encoded_once(data: bytes) -> bytes:
-    r"""Return a UTF-8 text that was taken for Windows-1252 and encoded again, or as it is.
+    r"""Return a UTF-8 text that was taken for another encoding and encoded again, or as it is.
 
     All its letters beyond ASCII must be such; ``É™`` alone could be those of a name in capitals.
 
     >>> encoded_once("MÃ¡laga, ZÃ¼rich".encode()).decode()
     'Málaga, Zürich'
+    >>> encoded_once("РњРѕСЃРєРІР°".encode()).decode()
+    'Москва'
     >>> encoded_once("Ã, CAFÉ™".encode()).decode()
     'Ã, CAFÉ™'
     """
+    if data.isascii():
+        return data
+    once = next(filter(None, (_encoded_once(data, name) for name in _TAKEN_FOR)), None)
+    return data if once is None else encoded_once(once)
+
+
+def _encoded_once(data: bytes, name: str) -> bytes | None:
+    bytes_of_letters = _bytes_of_letters(name)
     decoded_once: dict[bytes, bytes] = {}
 
     def once(match: re.Match[bytes]) -> bytes:
         if match[0] not in decoded_once:
-            raw = b"".join(_BYTES_OF_LETTERS.get(letter, b"\xff") for letter in match[0].decode())
+            raw = b"".join(bytes_of_letters.get(letter, b"\xff") for letter in match[0].decode())
             decoded_once[match[0]] = raw.decode().encode()
         return decoded_once[match[0]]
 
-    if data.isascii():
-        return data
     try:
         text = _HIGH_BYTES.sub(once, data)
     except UnicodeDecodeError:
-        return data
+        return None
     first, letters = next(iter(decoded_once.items()))
     is_sure = len(decoded_once) > 1 or len(letters.decode()) > 1 or first.startswith(_SURELY_TWICE)
-    return text if is_sure else data
+    return text if is_sure else None
+
+
+@cache
+def _bytes_of_letters(name: str) -> dict[str, bytes]:
+    """Return the byte of each letter; where there is none, programs take that of Latin-1.
+
+    Some programs take that everywhere.
+    """
+    singles = [bytes([number]) for number in range(0x80, 0x100)]
+    own = {single.decode(name, "ignore"): single for single in singles}
+    return {single.decode("latin-1"): single for single in singles} | own
 
 
 def _wrong_bytes(data: bytes, name: str) -> str | None:

@@ -17,7 +17,12 @@ from itertools import islice
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
-from pexeso.lake.readers.encoding import detect_json_encoding
+from pexeso.lake.readers.encoding import (
+    ENCODED_TWICE,
+    Encoding,
+    detect_json_encoding,
+    encoded_once,
+)
 from pexeso.lake.readers.table import (
     ReadingBudget,
     Table,
@@ -178,6 +183,11 @@ def _only_records(shown: str, document: dict[str, object]) -> list[object] | Non
             return arrays[usual[0] if usual else next(iter(arrays))]
         if arrays:
             names = ", ".join(map(repr, list(arrays)[:5]))
+            if not all(isinstance(value, list | dict) for value in document.values()):
+                raise TableReadError(
+                    f"{shown} is one object with {len(arrays):,} lists in it: {names}; write such "
+                    "objects as JSON lines, or save each list that is a table as a file of its own."
+                )
             raise TableReadError(
                 f"{shown} holds {len(arrays):,} tables, and a JSON file is read as one: save each "
                 f"of {names} as a file of its own."
@@ -244,6 +254,9 @@ class JsonRows:
         self.shown, self.data, self.budget = budget.shown, data, budget
         encoding = detect_json_encoding(data)
         self.encoding, self._notes = encoding.name, [encoding.note] if encoding.note else []
+        if encoding == Encoding("utf-8") and (once := encoded_once(data)) is not data:
+            self.data = once
+            self._notes.append(ENCODED_TWICE)
         self.depth, self.by_path = _MAX_DEPTH, False
         self._document: object = None
         self._n_repeats = 0

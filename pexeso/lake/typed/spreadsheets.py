@@ -17,6 +17,7 @@ import shutil
 import tempfile
 import zipfile
 import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ from pexeso.lake.columns import no_such_table
 from pexeso.lake.readers.conventions import (
     MIN_FULLER,
     begin_of,
+    document_of,
     is_marked,
     is_sure,
     repeats_header,
@@ -341,8 +343,7 @@ def _name(value: object) -> str:
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _MAX_MEMBERS = 100_000
-_DIRECTORY_BYTES = 1 << 20
-_NAMED = {b"<htm": "HTML", b"<!do": "HTML", b"<?xm": "XML", b"%pdf": "PDF", b"{\\rt": "rich text"}
+_DIRECTORY_BYTES, _START_BYTES = 1 << 20, 64
 # How texts begin, with a byte order mark or without.
 _TEXT = re.compile(rb"[\t\r\n\x20-\x7e]+|\xef\xbb\xbf.+|\xff\xfe.+", re.DOTALL)
 _PARTS = {
@@ -373,10 +374,10 @@ SHEETS = SandboxedFormat(__name__, _book)
 
 def _check(source: FileSource, path: Path) -> tuple[str, int]:
     with open(path, "rb") as stream:
-        start = stream.read(8)
+        start = stream.read(_START_BYTES)
         if start[:4] == b"PK\x03\x04":
             return _packed(source, stream)
-        if start == _COMPOUND:
+        if start.startswith(_COMPOUND):
             if _ENCRYPTED in stream.read(_DIRECTORY_BYTES):
                 raise TableReadError(
                     f"{source.shown} is protected by a password; save it without one to have it "
@@ -385,11 +386,12 @@ def _check(source: FileSource, path: Path) -> tuple[str, int]:
             return ".xls", path.stat().st_size
     if not start:
         raise TableReadError(f"{source.shown} is empty: it has no bytes.")
-    what = next((name for mark, name in _NAMED.items() if start.lower().startswith(mark)), None)
+    encoding = "utf-16" if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8"
+    what = document_of(start.decode(encoding, "ignore"))
     reason = "it starts like none"
     if what is not None:
         reason = f"it holds {what}; save it as .xlsx"
-    elif _TEXT.fullmatch(start):
+    elif _TEXT.fullmatch(start[: len(_COMPOUND)]):
         reason = "it holds text; call it .csv to have it read"
     raise TableReadError(f"{source.shown} is no readable spreadsheet: {reason}.")
 

@@ -295,6 +295,7 @@ def _count(key: str, held: str, keys: Sequence[str] | None) -> int:
     return pieces
 
 
+_RUN = re.compile(r"[^\W\d_]+|\d+")
 _MONTH_AND_YEAR, _YEAR = 2, re.compile("(19|20)[0-9]{2}")
 _COMPACT_DATE = re.compile("(1[5-9]|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")
 
@@ -311,9 +312,9 @@ def _month_numbers() -> dict[str, str]:
 
 
 def date_words(text: str) -> list[str]:
-    """Return the words of a text; of dates the numbers of day, month and year, without zeros."""
+    """Return the words and numbers of a text, without zeros; of dates day, month and year."""
     words = []
-    for word in re.findall(r"\w+", lower(text)):
+    for word in _RUN.findall(lower(text)):
         if _COMPACT_DATE.fullmatch(word):
             words += [number.lstrip("0") for number in (word[:4], word[4:6], word[6:])]
         elif word.isdigit():

@@ -150,6 +150,10 @@ def test_an_index_without_the_part_says_how_to_add_it(run, fail, small_index, tm
     assert ", by semantic, in " in done.stderr
 
 
+def test_an_export_without_a_file_says_which_option_is_missing(fail, small_index):
+    assert "Missing option '-o' / '--output'." in fail(2, "export", "mermaid", small_index)
+
+
 def test_a_format_that_there_is_not_is_refused(fail, small_index, tmp_path):
     said = fail(2, "export", "excel", small_index, "-o", tmp_path / "a")
     assert "'dbt', 'openmetadata', 'mermaid', 'graphml'" in said

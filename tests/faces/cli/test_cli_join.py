@@ -163,6 +163,19 @@ def test_a_column_that_was_renamed_since_is_told(run, fail, tmp_path, places):
     message = fail(2, "join", index, f"{places}:place", "cities.csv:city")
     assert "'cities.csv' has changed since it was indexed, so bring the index up to date" in message
     assert "There is no column 'city'" in message
+    cities.unlink()
+    message = fail(1, "join", index, f"{places}:place", "cities.csv:city")
+    assert "'cities.csv' is no longer in the lake" in message
+    assert "bring the index up to date (pexeso append)" in message
+
+
+def test_a_name_of_two_lines_is_reported_in_one(run, tmp_path, places):
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    (lake / "new\nline.csv").write_text("city\nOslo\nRome\nMadrid\nBern\nLisbon\n")
+    run("index", lake, tmp_path / "lake.pexeso")
+    said = run("join", tmp_path / "lake.pexeso", f"{places}:place", "new\nline.csv:city").stderr
+    assert said.startswith("Joined with new\\nline.csv:city: ")
 
 
 def test_a_column_below_any_threshold_can_be_joined(run, small_index, tmp_path):

@@ -79,6 +79,19 @@ def test_a_killed_join_goes_on_with_what_it_has(run, join, blocks, tmp_path, mon
     assert not kept.exists()
 
 
+def test_dates_of_either_order_are_joined_in_a_file_as_without_one(run, tmp_path):
+    days = [(month, day) for month in (1, 2, 3, 4) for day in (1, 3, 5, 8, 11)]
+    for name, form in (("left", "{1:02}/{0:02}/2020"), ("right", "2020-{0:02}-{1:02}")):
+        rows = ["day", *(form.format(*day) for day in days)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(rows), "utf-8")
+    files = f"{tmp_path / 'left.csv'}:day", f"{tmp_path / 'right.csv'}:day"
+    printed = run("join", *files)
+    written = run("join", *files, "-o", tmp_path / "out.csv")
+    assert "(20 of 20)" in printed.stderr
+    assert "(20 of 20)" in written.stderr
+    assert (tmp_path / "out.csv").read_text("utf-8") == printed.stdout
+
+
 def test_a_stopped_join_is_gone_on_with_by_the_same_join_alone(
     run, fail, join, blocks, tmp_path, monkeypatch
 ):

@@ -1,5 +1,7 @@
 """Tables written to files: cells of types that pandas, CSV or Parquet have nothing for."""
 
+import errno
+import gc
 from datetime import datetime
 from decimal import Decimal
 
@@ -98,3 +100,18 @@ def test_what_a_workbook_cannot_hold_is_refused_and_nothing_is_left(tmp_path, ta
     with pytest.raises(OutputError, match=sentence):
         write_file(table, tmp_path / "out.xlsx")
     assert list(tmp_path.iterdir()) == []
+
+
+# The library closes no sheet that it could not put into the book.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_workbook_that_finds_no_room_is_refused_and_nothing_is_left(tmp_path, monkeypatch):
+    def full(*_args, **_options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("xlsxwriter.workbook.ZipFile", full)
+    with pytest.raises(
+        OutputError, match=r"out\.xlsx' cannot be written: No space left on device\.$"
+    ):
+        write_file(pa.table({"a": [1]}), tmp_path / "out.xlsx")
+    assert list(tmp_path.iterdir()) == []
+    gc.collect()  # here, where its warning is known

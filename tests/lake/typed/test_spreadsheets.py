@@ -285,7 +285,13 @@ def test_damaged_books_say_so_in_one_sentence(name) -> None:
 
 
 def test_what_is_no_spreadsheet_by_its_start_says_what_it_is() -> None:
-    for start, what in ((b"<html><table>", "HTML"), (b'<?xml version="1.0"?>', "XML")):
+    for start, what in (
+        (b"<html><table>", "HTML"),
+        (b"\n <TABLE border=1>", "HTML"),
+        (b"\xef\xbb\xbf<!DOCTYPE html>", "HTML"),
+        ("<table><tr>".encode("utf-16"), "HTML"),
+        (b'<?xml version="1.0"?>', "XML"),
+    ):
         with pytest.raises(TableReadError, match=f"it holds {what}; save it as .xlsx"):
             SHEETS.tables_in(source(start, "old.xls"))
     for start in (b"city\tpeople\n", "città\tn\n".encode("utf-16"), b"\xef\xbb\xbfcity;n\n"):
