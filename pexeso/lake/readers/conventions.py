@@ -73,12 +73,13 @@ _ONE_TOTAL = "the row of totals below the table was"
 _SAME_SUM = 1e-9
 _BESIDE_DIGITS = "[$€£¥%\\s\u00a0\u202f'\u2019]"
 # What is in the first cell of a row that adds up those above it.
-_TOTAL = re.compile(
-    r"(?<!\w)(?:(?:sub)?tot(?:al[esit]?|aux|aal)|sum|all|[∑Σ]|summa|summe|(?:gesamt|end)(?:summe)?"
+_TOTALS = (
+    r"(?:(?:sub)?tot(?:al[esit]?|aux|aal)|sum|all|[∑Σ]|summa|summe|(?:gesamt|end)(?:summe)?"
     r"|insgesamt|zusammen|somme|suma|soma|razem|ogółem|celkem|spolu|összesen|yhteensä|toplam"
-    r"|jumlah|ukupno|сумма|итого|всего|разом|усього|σύνολο|المجموع|รวม|合計|合计|总计|總計|합계|총계)(?!\w)",
-    re.IGNORECASE,
+    r"|jumlah|ukupno|сумма|итого|всего|разом|усього|σύνολο|المجموع|รวม|合計|合计|总计|總計|합계|총계)"
 )
+_TOTAL = re.compile(rf"(?<!\w){_TOTALS}(?!\w)", re.IGNORECASE)
+_NAMES_TOTAL = rf"(?i)(?:^|[^\pL\pN_]){_TOTALS}(?:[^\pL\pN_]|$)"
 _MAX_ODD_LINE = 1 << 16
 
 
@@ -311,8 +312,7 @@ def without_total(columns: list[pa.Array], notes: list[str]) -> list[pa.Array]:
 def _without_subtotals(columns: list[pa.Array], notes: list[str]) -> list[pa.Array]:
     """Return columns without the totals of groups of rows, where the last is that of all others."""
     n_rows = len(columns[0])
-    begins = [_begin(columns, row) for row in range(n_rows)]
-    named = np.flatnonzero([_TOTAL.search(begin) is not None for begin in begins])
+    named = _rows_of_totals(columns)
     if len(named) < _MIN_ADDED + 1 or named[-1] != n_rows - 1:
         return columns
     rows = np.arange(n_rows)
@@ -326,6 +326,23 @@ def _without_subtotals(columns: list[pa.Array], notes: list[str]) -> list[pa.Arr
             notes.append(f"rows of totals of the table were left out: {len(named):,}")
             return [column.filter(pa.array(is_row)) for column in columns]
     return columns
+
+
+def _rows_of_totals(columns: list[pa.Array]) -> np.ndarray:
+    """Return the rows whose first cell that is not empty names a total, int64."""
+    texts: pa.Array | None = None
+    for column in columns:
+        if pa.types.is_nested(column.type):
+            continue
+        cells = pc.utf8_trim_whitespace(pc.cast(column, pa.string()))
+        cells = pc.if_else(pc.equal(cells, ""), None, cells)
+        texts = cells if texts is None else pc.coalesce(texts, cells)
+        if not texts.null_count:
+            break
+    if texts is None:
+        return np.zeros(0, np.int64)
+    is_named = pc.match_substring_regex(texts, _NAMES_TOTAL)
+    return pc.indices_nonzero(pc.fill_null(is_named, False)).to_numpy().astype(np.int64)
 
 
 def _begin(columns: list[pa.Array], row: int) -> str:
