@@ -5,7 +5,7 @@ is not Terminal 2, the Northern Region not the Southern one, and Springfield, Il
 Springfield, Missouri. A letter that stands alone counts as a number does: Gate B is not Gate C. One
 on one side alone does not: "Windows 10" is near "Windows". Signs, repeated words, "non" and
 deputies count on one side too: ``AA-`` is not ``AA``, Baden-Baden is not Baden, and a non-smoker is
-no smoker.
+no smoker. A place with a direction or the like is another place: Inner Mongolia is not Mongolia.
 
 `pexeso.engine.sparse.marks` says how marks decide. ``opposites.json`` holds words of several
 languages, in groups of which a thing can be one: a group has its members, and each member the other
@@ -77,10 +77,10 @@ def marks_of(values: pa.LargeStringArray, distinctions: Collection[str]) -> Mark
     forms, letters, sizes = (np.zeros(len(values), np.int64) for _ in range(3))
     members = loops.find_marks(
         text, starts, are_short, owners, signs,
-        names.texts, names.opposites if OPPOSITES in distinctions else none,
+        names.texts, names.opposites,
         names.places if PLACES in distinctions else none, names.most_words,
         cities.texts, cities.letters, NUMBERS in distinctions, REPEATS in distinctions,
-        names.negation, forms, letters, sizes,
+        OPPOSITES in distinctions, names.negation, forms, letters, sizes,
     )  # fmt: skip
     return Marks(forms, letters, sounds_of(values), offsets_of(sizes), members)
 
