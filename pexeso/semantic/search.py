@@ -279,6 +279,7 @@ class SemanticSearch:
         for details in orders:
             if details.are_codes:
                 details.read_codes(0)
+            details.match_equal_cells(0)
         number = max(range(len(orders)), key=lambda at: orders[at].matched(0))
         query, details = queries[number], orders[number]
         hit = replace(hit, matched=details.matched(0))
