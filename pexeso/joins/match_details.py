@@ -108,6 +108,18 @@ class MatchDetails:
         texts = (part.take(pa.array(other)) for part in self._column(position))
         self._tables[position] = table.with_equal(free[one], *texts)
 
+    def leave_out_unlike_numbers(self, position: int) -> None:
+        """Leave out pairs of numbers whose signs or currencies differ: (5) is not 5."""
+        from pexeso.joins.aggregation import are_unlike
+
+        if self._query.column.exact_kind != "number":
+            return
+        table = self.table(position)
+        ours = table.texts.take(pa.array(table.text)).cast(pa.string())
+        is_unlike = are_unlike(ours, table.values.cast(pa.string()))
+        if pc.any(is_unlike, min_count=0).as_py():
+            self._tables[position] = table.take(pc.indices_nonzero(pc.invert(is_unlike)).to_numpy())
+
     def match_equal_cells(self, position: int) -> None:
         """Add the pairs of equal cells, of values without another.
 
