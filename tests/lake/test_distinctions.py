@@ -93,6 +93,14 @@ APART = [
     ("Inner Mongolia", "Mongolia"),
     ("New South Wales", "Wales"),
     ("Western Michigan", "Michigan"),
+    ("Lake Michigan", "Michigan"),
+    ("Омская область", "Томская область"),
+    ("Henan Airlines", "Hunan Airlines"),
+    ("Markt Montag", "Markt Dienstag"),
+    ("Januar Verkauf", "Februar Verkauf"),
+    ("Premier trimestre", "Deuxième trimestre"),
+    ("Battery AA", "Battery AAA"),
+    ("Employer", "Employee"),
 ]
 TOGETHER = [
     ("上海市", "上海"),
@@ -134,6 +142,9 @@ TOGETHER = [
     ("UTC+2", "UTC 2"),
     ("Boeing 737 -800", "Boeing 737-800"),
     ("Northern Brazil", "North Brazil"),
+    ("Ro 04-6790", "Ro04-6790"),
+    ("Ministry of the Interior (Chad)", "Ministry of the Interior and Security (Chad)"),
+    ("Arts Center, Ohio", "Arts Clinic, Ohio"),
 ]
 
 
@@ -218,6 +229,7 @@ def test_a_letter_of_a_short_word_may_differ(left, right, is_near):
         ("2-1", "21", 1.0),
         ("Henry V", "Henry 5", REGROUPED),
         ("Room 007", "Room 7", REGROUPED),
+        ("Ro 04-6790", "Ro04-6790", REGROUPED),
         ("Seven Eleven", "7-Eleven", REGROUPED),
         ("Size XL", "Size 40", 0.5),
     ],

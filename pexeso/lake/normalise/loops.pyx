@@ -35,8 +35,7 @@ cpdef enum:
     LETTER = 4
     TIMES = 5
     RUN = 6
-    FIRST_OPPOSITE = 8  # directions; what else makes another place of one follows
-    LAST_OF_PLACES = 12
+    FIRST_OPPOSITE = 8
     SIGN = 96  # from here on a mark that one value has tells it from one that lacks it
     REPEATED_WORD = 97
     REPEATED_VALUE = 98
@@ -179,17 +178,23 @@ cdef uint64_t hash_of_letters(vector[Piece]& words) noexcept nogil:
     """Hash words without the spaces between them, numbers as digits: "room 007", "chapter two"."""
     cdef uint64_t total = 0, power = MULTIPLIER
     cdef int64_t n_words = words.size(), place, position, n_letters = 0
+    cdef uint8_t byte
+    cdef bint is_leading
     cdef Piece word
     for place in range(n_words):
         word = replaced(words[place], WORDS, DIGITS, NUMBER_WORDS)
         if 0 < place == n_words - 1:
             word = replaced(word, NUMERALS, VALUES, LETTER_ENDS)
-        while word.size > 1 and word.text[0] == 48 and are_digits(word.text, word.size):
-            word.text, word.size = word.text + 1, word.size - 1
+        is_leading = True
         for position in range(word.size):
-            total += (<uint64_t>word.text[position] + 1) * power
+            byte = word.text[position]
+            if byte == 48 and is_leading and position + 1 < word.size:
+                if is_digit(word.text[position + 1]):
+                    continue
+            is_leading = not is_digit(byte) and byte != DOT
+            total += (<uint64_t>byte + 1) * power
             power *= MULTIPLIER
-        n_letters += word.size
+            n_letters += 1
     return mixed(total ^ <uint64_t>n_letters)
 
 
@@ -361,7 +366,7 @@ cdef void add_place(
     const uint8_t* end,
     Texts names,
     const int64_t[::1] places,
-    const int64_t[::1] opposites,
+    const int64_t[::1] parts,
     int64_t most_words,
     vector[int64_t]& marks,
 ) noexcept nogil:
@@ -381,10 +386,8 @@ cdef void add_place(
                 return
             word = words[n_words - n_last - 1]
             before = find_text(names, word.text, word.size)
-            if before >= 0 and (
-                FIRST_OPPOSITE <= opposites[before] >> BITS_OF_MEMBER <= LAST_OF_PLACES
-            ):
-                marks.push_back(mark_of(PLACE, mixed(places[row] ^ opposites[before])))
+            if before >= 0 and parts[before] != 0:
+                marks.push_back(mark_of(PLACE, mixed(places[row] ^ parts[before])))
             elif not is_word(word, b"and"):
                 marks.push_back(places[row])
             return
@@ -428,6 +431,7 @@ def find_marks(
     Texts names not None,
     const int64_t[::1] opposites,
     const int64_t[::1] places,
+    const int64_t[::1] parts,
     int64_t most_words,
     Texts cities not None,
     const int64_t[::1] letters_of_cities,
@@ -451,8 +455,9 @@ def find_marks(
         Marks that are known of some values, by value.
     names : Texts
         Words that have opposites, and names of places.
-    opposites, places : numpy.ndarray, int64
-        The marks of each name, 0 where it has none.
+    opposites, places, parts : numpy.ndarray, int64
+        The marks of each name, 0 where it has none; the last of words by which a place behind them
+        is another one.
     most_words : int
         Of a name of a place.
     cities : Texts
@@ -506,7 +511,7 @@ def find_marks(
                     elif is_negated(word):
                         marks.push_back(negation)
             if places.shape[0]:
-                add_place(words, begin + size, names, places, opposites, most_words, marks)
+                add_place(words, begin + size, names, places, parts, most_words, marks)
             if are_short[value] or is_short(begin, size):
                 add_letters(begin, size, marks)
             while more < more_owners.shape[0] and more_owners[more] == value:
