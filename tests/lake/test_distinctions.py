@@ -88,6 +88,8 @@ APART = [
     ("Bison bison bison", "Bison bison"),
     ("AAA", "AA"),
     ("AA", "A"),
+    ("AA-", "A-"),
+    ("BB+", "B+"),
     ("★★★", "★★"),
     ("人人", "人"),
     ("Inner Mongolia", "Mongolia"),
@@ -327,7 +329,7 @@ def texts_by_group(value: str) -> set[tuple[int, str]]:
         made.add((97, words[0]))
     if len(words) > 1 and len(set(words)) == 1:
         made.add((5, ""))
-    if len(words) == 1 and len(set(value)) == 1 and not value.isdigit():
+    if len(words) == 1 and re.fullmatch(r"(?s)(\D)\1*[-+#0-9]*", value):
         made.add((6, ""))
     if any(words[: len(words) // n] * n == words for n in (2, 3, 4) if len(words) > n):
         made.add((98, ""))

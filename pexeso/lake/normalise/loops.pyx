@@ -325,9 +325,9 @@ cdef void add_repeats(vector[Piece]& words, vector[int64_t]& marks) noexcept nog
     """Add the word that a short value begins with twice, and that it says all its words again.
 
     In long values a word twice is a slip. How often a value says one word, or one letter, tells it
-    only from another that says nothing else: "AA" is not "AAA", and near "AA batteries".
+    only from another that says nothing else: "AA-" is not "A-", and "AA" near "AA batteries".
     """
-    cdef int64_t n_words = words.size(), times, place, size
+    cdef int64_t n_words = words.size(), times, place, size, last
     cdef const uint8_t* text = words[0].text
     cdef bint repeats
     if 1 < n_words <= MOST_WORDS_WITH_REPEAT and are_same(words[0], words[1]):
@@ -341,15 +341,17 @@ cdef void add_repeats(vector[Piece]& words, vector[int64_t]& marks) noexcept nog
     if repeats:
         marks.push_back(mark_of(TIMES, mixed(n_words)))
     if n_words == 1 and words[0].size > 0 and not is_digit(text[0]):
-        size = 1
-        while size < words[0].size and (text[size] & 0xC0) == 0x80:
+        size, last = 1, words[0].size
+        while last > 1 and (is_digit(text[last - 1]) or text[last - 1] in b"+-#"):
+            last -= 1
+        while size < last and (text[size] & 0xC0) == 0x80:
             size += 1
-        for place in range(size, words[0].size):
+        for place in range(size, last):
             repeats = text[place] == text[place - size]
             if not repeats:
                 break
-        if repeats or words[0].size == size:
-            marks.push_back(mark_of(RUN, mixed(words[0].size // size)))
+        if repeats or last == size:
+            marks.push_back(mark_of(RUN, mixed(last // size)))
     for times in range(2, MOST_TIMES + 1):
         if n_words <= times or n_words % times != 0:
             continue
