@@ -58,6 +58,21 @@ def test_values_of_every_kind(left, right, expected):
     assert joined[joined.column_names[-1]].to_pylist() == expected
 
 
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        (["CA"], ["CA", "NY", "TX", "FL"], ["CA"]),
+        (["DE", "Oslo"], ["DE", "FR", "IT", "ES", "PL"], ["DE", None]),
+        (["CA", "NY", "TX"], ["CA", "Oslo", "Bonn", "Rome"], ["CA", None, None]),
+        (["mars 2024"], ["janvier 2024", "février 2024", "mars 2024"], ["mars 2024"]),
+        (["CA", "FR", "DE", "US"], ["CA", "NY", "TX", "FL"], [None] * 4),
+    ],
+)
+def test_equal_cells_are_joined_where_one_column_does_not_say_what_they_mean(left, right, expected):
+    joined = pexeso.fuzzy_join(pa.table({"key": left}), pa.table({"key": right}), on="key")
+    assert joined["key_right"].to_pylist() == expected
+
+
 def test_max_distance_is_that_of_the_search():
     left, right = pd.DataFrame({"key": ["Amsterdam"]}), pd.DataFrame({"key": ["Amsterdm"]})
     assert pexeso.fuzzy_join(left, right, "key")["match_value"].tolist() == ["Amsterdm"]

@@ -108,6 +108,44 @@ class MatchDetails:
         texts = (part.take(pa.array(other)) for part in self._column(position))
         self._tables[position] = table.with_equal(free[one], *texts)
 
+    def leave_out_unlike_numbers(self, position: int) -> None:
+        """Leave out pairs of numbers whose signs or currencies differ: (5) is not 5."""
+        from pexeso.joins.aggregation import are_unlike
+
+        if self._query.column.exact_kind != "number":
+            return
+        table = self.table(position)
+        ours = table.texts.take(pa.array(table.text)).cast(pa.string())
+        is_unlike = are_unlike(ours, table.values.cast(pa.string()))
+        if pc.any(is_unlike, min_count=0).as_py():
+            self._tables[position] = table.take(pc.indices_nonzero(pc.invert(is_unlike)).to_numpy())
+
+    def match_equal_cells(self, position: int) -> None:
+        """Add the pairs of equal cells, of values without another.
+
+        A column may say what a cell means, such as CA, where the other has too few cells for it.
+        Where both say it, and differ, the cells are two things. Dates of either order are read as
+        more of them match.
+        """
+        from pexeso.joins.matched_rows import equal_pairs
+        from pexeso.results.match_kinds import EXACT
+
+        table = self.table(position)
+        free = np.flatnonzero(~table.is_matched)
+        if not len(free) or self._query.column.exact_kind == "date":
+            return
+        column, keys = (side.cast(pa.string()) for side in self._column(position))
+        ours = pc.utf8_trim_whitespace(table.texts.take(pa.array(free))).cast(pa.string())
+        one, other = equal_pairs(ours, column)
+        texts, keys = (side.take(pa.array(other)) for side in (column, keys))
+        forms = self._query.values.take(pa.array(self._query.texts[1][free[one]]))
+        alone = self._opened.normaliser.normalise_distinct(texts, np.arange(len(texts)))
+        is_open = pc.or_(pc.equal(alone, forms.cast(pa.string())), pc.equal(alone, keys))
+        rows = pc.indices_nonzero(is_open)
+        text = free[one[rows.to_numpy()]]
+        equal = (side.take(rows).cast(table.values.type) for side in (texts, keys))
+        self._tables[position] = table.with_equal(text, *equal, kind=EXACT)
+
     def _with_day_first(self, position: int) -> PairTable | None:
         """Return the pairs of a column of dates with the day first; None where it says what is."""
         from pexeso.joins.matched_rows import equal_pairs
@@ -136,7 +174,9 @@ class MatchDetails:
 
         hit = self._hits[position]
         sides = ([texts] for texts in self._read(position))
-        return pair_would_match(hit.table, hit.label, *sides, self._opened.join_normaliser.readings)
+        readings = self._opened.join_normaliser.readings
+        lines = pair_would_match(hit.table, hit.label, *sides, readings)
+        return tuple(line for line in lines if line.matched > hit.matched)
 
     @cached_property
     def are_codes(self) -> bool:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from pexeso.engine.lists import distinct_numbers
 from pexeso.errors import ColumnNotFoundError, InputError
-from pexeso.joins.aggregation import read_numbers
+from pexeso.joins.aggregation import are_unlike
 from pexeso.joins.mapping import JoinMapping, PairColumns, make_mapping, places_in
 from pexeso.joins.matched_rows import FoundRows, expand, find_rows
 from pexeso.joins.options import PROVENANCE, JoinOptions, free_name
@@ -305,22 +305,13 @@ def _report(
     return JoinReport(*rows, note, noun, readings, conflicts=conflicts, counts=counts)
 
 
-# Signs of currencies, of which two different ones tell amounts apart.
-_NO_CURRENCY = r"\P{Sc}+"
-
-
 def _unlike_note(found_rows: FoundRows) -> str | None:
     """Return a note where numbers are joined whose signs or currencies differ: (5) is not 5."""
     if exact_kind(found_rows.mapping.shown_texts.cast(pa.string())) != "number":
         return None
     ours = take_wide(found_rows.mapping.shown_texts, pa.array(found_rows.text)).cast(pa.string())
     theirs = take_wide(found_rows.matched_cells, pa.array(found_rows.row)).cast(pa.string())
-    one, other = read_numbers(ours), read_numbers(theirs)
-    negated = pc.and_(pc.equal(one, pc.negate(other)), pc.not_equal(one, 0))
-    one, other = (pc.replace_substring_regex(side, _NO_CURRENCY, "") for side in (ours, theirs))
-    known = pc.and_(pc.not_equal(one, ""), pc.not_equal(other, ""))
-    converted = pc.and_(known, pc.not_equal(one, other))
-    rows = pc.indices_nonzero(pc.or_(pc.fill_null(negated, False), converted))
+    rows = pc.indices_nonzero(are_unlike(ours, theirs))
     if not len(rows):
         return None
     example = f"'{ours[rows[0].as_py()]}' with '{theirs[rows[0].as_py()]}'"

@@ -50,6 +50,7 @@ def _table(members: bytes) -> np.ndarray:
 _DIGITS = _table(b"0123456789")
 _STARTS = _table(b"0123456789'\"={(+-IiUu\xe2")
 _MARKS = _table(b"'=\xe2")
+_ENDS_OF_TIMES = _table(b"tTcCzZmM.")  # GMT, UTC, p.m.
 _ISBN_ENDS = _table(b"xX")
 _TRUTH = _table(b"tTfF")
 _MIN_NUMBER_BYTES = 9  # of an ISBN or a telephone number, without its last digit
@@ -59,18 +60,24 @@ _COMPACT = "^(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])$"
 _MIN_COMPACT = 0.9  # share of a column's whole numbers
 _DAY_BYTES, _DAY = 10, "^[12][0-9]{3}-[0-9]{2}-[0-9]{2}$"
 
+_HYPHENS = r"[\x{2010}\x{2011}\x{2212}]"
 _SPACES = r"[\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
 _MARKED = r"^['\x{2019}]([+-]?[0-9][0-9A-Za-z.,/: -]*)$"
 _DECADE = r"^['\x{2019}][0-9]{2}s$"
 _FORMULA = r'^="([^"]+)"$'
-_NUMBER = r"^[+-]?[0-9][0-9., '\x{2019}]*$"
+_CURRENCY = r"[$\x{a2}-\x{a5}\x{20a0}-\x{20bf}]"
+_NUMBER = rf"^[+-]?{_CURRENCY}?[0-9][0-9., '\x{{2019}}]*(?:%|{_CURRENCY})?$"
 _WHOLE = r"^(-?(?:0|[1-9][0-9]*))\.0+$"
-_GROUPED = (
-    (",", r"^([+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?)$"),
-    (" ", r"^([+-]?[1-9][0-9]{0,2}(?: [0-9]{3})+(?:[.,][0-9]+)?)$"),
-    ("'", r"^([+-]?[1-9][0-9]{0,2}(?:['\x{2019}][0-9]{3})+(?:[.,][0-9]+)?)$"),
-    (".", r"^([+-]?[1-9][0-9]{0,2}(?:(?:\.[0-9]{3}){2,}(?:,[0-9]+)?|\.[0-9]{3},[0-9]+))$"),
+_GROUPED = tuple(
+    (sign, rf"^[+-]?{_CURRENCY}?[1-9][0-9]{{0,2}}(?:{behind})(?:%|{_CURRENCY})?$")
+    for sign, behind in (
+        (",", r"(?:,[0-9]{3})+(?:\.[0-9]+)?"),
+        (" ", r"(?: [0-9]{3})+(?:[.,][0-9]+)?"),
+        ("'", r"(?:['\x{2019}][0-9]{3})+(?:[.,][0-9]+)?"),
+        (".", r"(?:\.[0-9]{3}){2,}(?:,[0-9]+)?|\.[0-9]{3},[0-9]+"),
+    )
 )
+_SPACED = rf"^([+-]?{_CURRENCY}?) *([0-9](?:[0-9., ']*[0-9])?) *((?:[%\x{{2030}}]|{_CURRENCY})?)$"
 _UUID = (
     r"^(?:urn:uuid:)?\{?([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?"
     r"([0-9a-f]{12})\}?$"
@@ -79,10 +86,9 @@ _ISBN = r"(?i)^(?:isbn(?:-1[03])?[: ]*)?((?:97[89][ -]?)?[0-9](?:[ -]?[0-9]){8}[
 _BARE = r"^(?:97[89])?[0-9]{9}[0-9Xx]$"
 # Separators of an ISBN of ten digits; fewer are those of other numbers.
 _ISBN_SEPARATORS = 3
-_ABROAD = r"^(?:\+ ?|00)[1-9](?:[ ()./-]*[0-9]){7,14}$"
-_AT_HOME = (
-    r"^(?:\(?0[1-9](?:[ ()./-]*[0-9]){7,13}|\(?[2-9][0-9]{2}\)?[ .-]{0,2}[0-9]{3}[ .-][0-9]{4})$"
-)
+_AMERICAN = r"\(?[2-9][0-9]{2}\)?[ .-]{0,2}[0-9]{3}[ .-][0-9]{4}"
+_ABROAD = rf"^(?:\(?(?:\+ ?|00)[1-9](?:[ ()./-]*[0-9]){{7,14}}|1[ .-]{_AMERICAN})$"
+_AT_HOME = rf"^(?:\(?0[1-9](?:[ ()./-]*[0-9]){{7,13}}|{_AMERICAN})$"
 _TRUTHS = {
     **dict.fromkeys(("1", "yes", "y", "t", "true"), "true"),
     **dict.fromkeys(("0", "no", "n", "f", "false"), "false"),
@@ -110,12 +116,13 @@ _MONTH_NUMBERS = (
     r"^(?P<year>[12]\d{3})(?:[- ]?m|/)(?P<month>0?[1-9]|1[0-2])$",
     r"^(?P<month>0?[1-9]|1[0-2])(?:[/-])(?P<year>[12]\d{3})$",
     r"^(?P<month>0[1-9])\.(?P<year>[12]\d{3})$",
+    r"^(?P<year>[12]\d{3})[年년] ?(?P<month>0?[1-9]|1[0-2])[月월]$",
 )
 _EITHER_ORDER = (
     r"^(?P<first>\d{1,2})(?:/(?P<second>\d{1,2})/(?:\d{4}|\d\d)|-(?P<third>\d{1,2})-\d{4})"
     r"(?:$|[ ,tT])"
 )
-_MONTH_OF_SHORT_YEAR = r"(?i)^[a-z]{3,9}\.?(?:-| ?')\d\d$"
+_MONTH_OF_SHORT_YEAR = r"(?i)^[a-z]{3,9}\.?(?:[-/]| ?')\d\d$"
 _WRITTEN = r"^(?:(?P<day>\d{1,2}) )?(?P<month>[a-z]+) (?P<year>\d{4})$"
 
 
@@ -131,6 +138,8 @@ def read_cells(texts: pa.LargeStringArray, readings: Collection[str]) -> pa.Larg
         may = pa.array(_TRUTH[first] & ((lengths == len("true")) | (lengths == len("false"))))
         texts = only_where(texts, may, _truth_words)
     may = _DIGITS[last] | _STARTS[first] | np.isin(lengths, _UUID_BYTES)
+    rows = np.flatnonzero(_ENDS_OF_TIMES[last] & ~may)
+    may[rows] = as_mask(pc.match_substring(texts.take(pa.array(rows)), ":"))
     is_plain = as_mask(pc.ascii_is_decimal(texts))
     may &= ~is_plain
     # What is written in the end is not read again.
@@ -153,6 +162,8 @@ def _read(texts: pa.Array, readings: Collection[str]) -> pa.Array:
         short = pc.less_equal(pc.binary_length(texts), _MAX_DATE_BYTES)
         may = pc.and_(short, pc.match_substring_regex(texts, _DATE_HINT))
         texts = only_where(texts, may, lambda some: pc.coalesce(_iso(some), some))
+    if "thousands" in readings:
+        texts = where_matching(texts, pc.match_substring(texts, " "), _SPACED, _close_signs)
     ends = (
         ("thousands" in readings, _without_thousands),
         ("whole-numbers" in readings, whole_numbers),
@@ -163,6 +174,11 @@ def _read(texts: pa.Array, readings: Collection[str]) -> pa.Array:
         for change in changes:
             texts = only_where(texts, is_number, change)
     return texts
+
+
+def _close_signs(texts: pa.Array) -> pa.Array:
+    """Return numbers without the spaces between them and a sign of percent or currency."""
+    return pc.replace_substring_regex(texts, _SPACED, r"\1\2\3")
 
 
 def whole_numbers(texts: pa.Array) -> pa.Array:
@@ -189,6 +205,7 @@ def _visible(texts: pa.Array) -> pa.Array:
 
     # A line feed ends each text there.
     spaced = pc.replace_substring_regex(texts, rf"{_SPACES}|[\r\n]", " ")
+    spaced = pc.replace_substring_regex(spaced, _HYPHENS, "-")
     seen = change_characters(spaced.cast(pa.string()), change).cast(texts.type)
     seen = pc.utf8_trim_whitespace(seen)
     return pc.if_else(pc.equal(seen, ""), texts, seen)
@@ -215,7 +232,7 @@ def _isbns(texts: pa.Array) -> pa.Array:
     def change(some: pa.Array) -> pa.Array:
         bare = pc.replace_substring_regex(some, _ISBN, r"\1")
         separators = pc.count_substring_regex(bare, "[ -]")
-        digits = pc.replace_substring_regex(bare, "[ -]", "")
+        digits = pc.ascii_upper(pc.replace_substring_regex(bare, "[ -]", ""))
         is_named = pc.match_substring(some, "isbn", ignore_case=True)
         is_long = pc.and_(pc.greater(separators, 0), pc.equal(pc.binary_length(digits), 13))
         is_marked = pc.or_(pc.or_(is_named, is_long), pc.equal(separators, _ISBN_SEPARATORS))
@@ -255,7 +272,9 @@ def _phones(texts: pa.Array) -> pa.Array:
         outside = pc.replace_substring_regex(digits, "^(?:00)?", "+")
         return pc.if_else(abroad, outside, digits)
 
-    may = pc.match_substring_regex(texts, r"^\+[0-9 ()./-]+$|^[(0-9][0-9)]*[ ()./-][0-9 ()./-]*$")
+    may = pc.match_substring_regex(
+        texts, r"^\(?\+[0-9 ()./-]+$|^[(0-9][0-9)]*[ ()./-][0-9 ()./-]*$"
+    )
     return where_matching(texts, may, f"{_ABROAD}|{_AT_HOME}", change)
 
 
@@ -296,6 +315,7 @@ def _named(dates: pa.Array) -> pa.Array:
     if not len(at):
         return result
     some = pc.utf8_trim(dates.take(pa.array(at)), " .,")
+    some = pc.replace_substring_regex(some, "^([a-z]{3,9})((?:19|20)[0-9]{2})$", r"\1 \2")
     words = pc.split_pattern_regex(some, r"[ .,/-]+")
     names = read_named_dates(words)
     # With a year alone the name of a month may be another word; both columns would read it so.
@@ -348,7 +368,7 @@ def _moments(names: pa.Array, split: pa.StructArray) -> tuple[pa.Array, pa.Array
     fraction = pc.utf8_rtrim(times.field("fraction"), "0")
     seconds = 3600 * hours_of_day(hour, half) + 60 * minute + second
     is_day = (seconds == 0) & as_mask(pc.less_equal(pc.binary_length(fraction), 1))
-    zone = pc.replace_substring(times.field("zone"), ":", "")
+    zone = pc.utf8_rpad(pc.replace_substring(times.field("zone"), ":", ""), 5, "0")
     moment = dates.astype("datetime64[s]") + (seconds - _offsets(zone))
     written = pa.array(np.datetime_as_string(moment)).cast(pa.string())
     written = pc.replace_substring(written, "T", " ")

@@ -159,7 +159,9 @@ class PairTable:
         kinds[rows[~same.to_numpy(zero_copy_only=False)]] = KINDS.index(SPELLING)
         return replace(self, found_kinds=kinds)
 
-    def with_equal(self, text: np.ndarray, values: pa.Array, keys: pa.Array) -> PairTable:
+    def with_equal(
+        self, text: np.ndarray, values: pa.Array, keys: pa.Array, kind: str = SPELLING
+    ) -> PairTable:
         """Return the same pairs and others at distance 0, of texts that have none."""
         texts = np.append(self.text, text)
         order = np.argsort(texts, kind="stable")
@@ -171,7 +173,7 @@ class PairTable:
             pa.concat_arrays([self.keys, keys]).take(rows),
             np.append(self.distances, zeros)[order],
             np.append(self.costs, zeros)[order],
-            np.append(self.kinds, np.full(len(text), KINDS.index(SPELLING), np.int8))[order],
+            np.append(self.kinds, np.full(len(text), KINDS.index(kind), np.int8))[order],
         )
 
     def to_pairs(self, limit: int | None = None) -> list[Pair]:

@@ -246,8 +246,10 @@ class SemanticSearch:
             self.details(self.opened, query, [hit], options, SearchStats()) for query in queries
         ]
         for details in orders:
+            details.leave_out_unlike_numbers(0)
             if details.are_codes:
                 details.read_codes(0)
+            details.match_equal_cells(0)
         number = max(range(len(orders)), key=lambda at: orders[at].matched(0))
         query, details = queries[number], orders[number]
         hit = replace(hit, matched=details.matched(0))

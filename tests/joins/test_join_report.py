@@ -154,11 +154,15 @@ def test_a_plain_join_says_nothing():
         (["5%", "+7", "€9", "(8)"], ["5", "7", "9", "(8)"], None),
     ],
 )
-def test_numbers_of_other_signs_are_named(tmp_path, mine, lake, example):
+def test_numbers_of_other_signs_are_kept_apart_and_named_by_a_search(tmp_path, mine, lake, example):
     pq.write_table(pa.table({"n": lake}), tmp_path / "t.parquet")
     rules = ColumnRules(kinds=("number",), min_rows=1, min_distinct=1)
     index = pexeso.build_index(tmp_path / "t.parquet", tmp_path / "ix", rules=rules)
-    match = index.explain(mine, "t.parquet", "n").match
+    explained = index.explain(mine, "t.parquet", "n").match
+    assert explained.matched == len(mine) - (example is not None)
+    report = explained.join_with_report(pa.table({"k": mine}), "k").report
+    assert (report.note, report.matched_rows) == (None, explained.matched)
+    match = index.search(mine, k=1, max_distance=0)[0]
     assert match.matched == len(mine)
     said = f"Numbers of other signs or currencies are joined, such as {example}."
     report = match.join_with_report(pa.table({"k": mine}), "k").report

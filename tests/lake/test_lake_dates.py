@@ -128,6 +128,11 @@ def test_no_values_give_no_dates():
         (["Jan-24", "Feb-13", "Mar-05"], ["24 january", "13 february", "5 march"]),
         (["Jan-96", "Jan '97"], ["january 1996", "january 1997"]),
         (["2024M01", "01/2024", "1.2024"], ["january 2024"] * 3),
+        (["jan2024", "2024年1月", "2024년 1월"], ["january 2024"] * 3),
+        (
+            ["mayo de 2024", "mars de 2024", "casa de 2024"],
+            ["may 2024", "march 2024", "casa de 2024"],
+        ),
         (["mars 2020", "juno 2011", "mai 2003"], ["mars 2020", "juno 2011", "mai 2003"]),
         (["mars 2020", "mai 2020", "août 2020"], ["march 2020", "may 2020", "august 2020"]),
         (["mars 2020", "april 2020", "mars 2021"], ["mars 2020", "april 2020", "mars 2021"]),

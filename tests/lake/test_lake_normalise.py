@@ -65,10 +65,16 @@ def normal(*values, **options):
         ("1,23", "1 23"),
         ("-5", "-5"),
         ("- 5", "-5"),
-        ("a -5", "a 5"),
+        ("a -5", "a -5"),
+        ("a 7 -5", "a 7 5"),
+        ("24 (\u22124)", "24 -4"),
+        ("48.85, -2.35", "48.85 -2.35"),
+        ("a-5", "a 5"),
+        ("\u20131.2", "-1.2"),
+        ("UTC-2", "utc -2"),
         ("★★", "★★"),
         ("+", "+"),
-        ("Google™", "googletm"),
+        ("Google™", "google"),
         ("--", None),
         ("...,;", None),
         ("", None),
@@ -285,7 +291,7 @@ def test_the_fingerprint_of_this_version_does_not_change():
 
     If it does, values have another form: raise `VERSION`, then write the new fingerprint here.
     """
-    assert (VERSION, Normaliser().fingerprint) == (6, "da41f0f48041fdc19399a01cc8deedca")
+    assert (VERSION, Normaliser().fingerprint) == (7, "acc0dda43ca796b86f4fd2df538e386b")
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,9 @@ def written(*columns: list[str | None]) -> list[list[str | None]]:
         (("Bahamas, The", "The Bahamas", "Bahamas"), "bahamas"),
         (("Côte d'Ivoire", "Ivory Coast", "Côte d\u2019Ivoire"), "cote divoire"),
         (("St. Lucia", "Saint Lucia"), "saint lucia"),
+        (("Sudan, South", "South Sudan"), "south sudan"),
+        (("Bolivia, Plurinational State of", "Bolivia"), "bolivia"),
+        (("Oesterreich", "Österreich", "Austria"), "austria"),
         (("Bosnia & Herzegovina", "Bosnia and Herzegovina"), "bosnia and herzegovina"),
     ],
 )

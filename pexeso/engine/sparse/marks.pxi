@@ -1,11 +1,13 @@
 # What tells values apart beside their words; `pexeso/engine/sparse/marks.py` defines it.
 
 cdef bint are_apart(Values values, int64_t value, Values others, int64_t other) noexcept nogil:
-    """Return whether the marks of two values tell them apart."""
+    """Return whether the marks of two values tell them apart; strict ones, if letters differ."""
     cdef int64_t mine = values.mark_offsets[value], my_end = values.mark_offsets[value + 1]
     cdef int64_t its = others.mark_offsets[other], its_end = others.mark_offsets[other + 1]
     cdef int64_t group, my_mark, its_mark
-    cdef bint i_have_more, it_has_more
+    cdef bint i_have_more, it_has_more, have_same_letters = (
+        values.letters[value] == others.letters[other] and values.letters[value] != 0
+    )
     if mine == my_end and its == its_end:
         return False
     while mine < my_end or its < its_end:
@@ -34,7 +36,7 @@ cdef bint are_apart(Values values, int64_t value, Values others, int64_t other) 
                 it_has_more = True
                 its += 1
         if (i_have_more and it_has_more) or (
-            group >= STRICT_GROUPS and (i_have_more or it_has_more)
+            group >= STRICT_GROUPS and (i_have_more or it_has_more) and not have_same_letters
         ):
             return True
     return False

@@ -4,7 +4,7 @@ A mark says of a value that it has one thing of some group, such as the number 1
 "north". Two values are apart
 
 - if each has a mark that the other lacks, and both of these are of one group, or
-- if one has a strict mark that the other lacks.
+- if one has a strict mark that the other lacks, and they are not of the same letters.
 
 The distance of values that are apart is 1, the largest. Values of the same words in another order,
 or in other numbers, have the distance `TURNED`; and values of the same letters in other words

@@ -37,7 +37,12 @@ _CLASS_OF_CATEGORY = {"L": LETTER, "M": MARK, "N": NUMBER, "S": SYMBOL}
 COMMA = ","
 _PLAIN = r"^[0-9A-Za-z]+(?: [0-9A-Za-z]+)*$"
 _APOSTROPHES = "'`\u2018\u2019\u201b\u02bb\u02bc\u02bd\u02be\u02bf"
-_MINUS_SIGNS = "-\u2212"
+_MINUS_SIGNS = "-\u2212\u2013"
+_BEFORE_MINUS = "(,;:="
+_SPELLED_SIGNS = (
+    *(("&", " and "), ("<=", "\u2264"), (">=", "\u2265")),
+    *((f"{zone}{sign}", f"{zone} {sign}") for zone in ("utc", "gmt") for sign in "-\u2212"),
+)
 _COMPARISONS = "<>\u2264\u2265\u00b1"  # before a number
 _ACCENTS = (0x300, 0x36F)
 _DIAERESIS, _CYRILLIC_IE = 0x308, (0x415, 0x435)
@@ -256,6 +261,8 @@ def fold_unicode(
     def fold(texts: pa.StringArray) -> pa.StringArray:
         # NFKC makes a space and an accent of it.
         texts = pc.replace_substring(texts, "\u00b4", "'")
+        for mark in "\u2122\u2120":  # of it, letters
+            texts = pc.replace_substring(texts, mark, " ")
         if accents:
             texts = change_characters(pc.utf8_normalize(texts, form="NFKD"), _without_accents)
             if pc.all(pc.string_is_ascii(texts)).as_py():
@@ -312,11 +319,10 @@ def separate_words(values: pa.StringArray, *, join_initials: bool = True) -> pa.
     Commas and semicolons remain as separate words.
 
     Letters, marks and digits of every script stay. So do a decimal point, the minus sign of a
-    number that is the whole value's start, ``<`` and the like before a number, ``+`` and ``#``
-    behind a letter or number ("C++", "18+"), and ``-`` behind up to three letters at the end
-    ("AA-"). Apostrophes
-    inside words and dots inside acronyms go without a trace ("O'Neil", "U.S.A."), thousands
-    separators too; ``&`` becomes "and"; all else becomes a space.
+    number at the start, in brackets or behind a word, ``<`` and the like before a number, ``+`` and
+    ``#`` behind a letter or number ("C++", "18+"), and ``-`` behind up to three letters at the end
+    ("AA-"). Apostrophes inside words and dots inside acronyms go without a trace ("O'Neil",
+    "U.S.A."), thousands separators too; ``&`` becomes "and"; all else becomes a space.
 
     >>> texts = pa.array(["U.S.A. (est. 1776)", "AT&T,  Inc.", "C++", "-1,234.50"])
     >>> separate_words(texts).to_pylist()
@@ -324,7 +330,7 @@ def separate_words(values: pa.StringArray, *, join_initials: bool = True) -> pa.
     """
 
     def separate(texts: pa.StringArray) -> pa.StringArray:
-        for sign, replacement in (("&", " and "), ("<=", "\u2264"), (">=", "\u2265")):
+        for sign, replacement in _SPELLED_SIGNS:
             texts = pc.replace_substring(texts, sign, replacement)
         return change_characters(texts, partial(_words, join_initials=join_initials))
 
@@ -353,6 +359,7 @@ def _words(
         is_first = np.concatenate([[True], rows[1:] != rows[:-1]])
         is_number_next = _after(number) | _after(space)
         kept_sign |= is_first & minus & is_number_next
+        kept_sign |= minus & _after(number) & _may_precede_minus(points, letter, is_first)
         is_last = ~_after(points != ord("\n"))
         kept_sign |= minus & is_last & _before(letter) & ~_follows_letters(letter, 4)
         points = np.where(kept_sign, ord("-"), points)
@@ -407,6 +414,13 @@ def _is_space_behind_minus(points: np.ndarray, minus: np.ndarray, number: np.nda
     """Return which spaces stand between a minus sign that starts its value and a number: "- 5"."""
     starts = minus & ~_before(points != ord("\n"))
     return (points == ord(" ")) & _before(starts) & _after(number)
+
+
+def _may_precede_minus(points: np.ndarray, letter: np.ndarray, is_first: np.ndarray) -> np.ndarray:
+    """Return what stands behind a bracket or the like, or a space behind one or behind a letter."""
+    opener = _is_any(points, _BEFORE_MINUS)
+    space = (points == ord(" ")) & _before(opener | letter)
+    return _before(opener | space) & ~is_first
 
 
 def _follows_letters(letter: np.ndarray, n_letters: int) -> np.ndarray:

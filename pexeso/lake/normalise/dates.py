@@ -61,7 +61,7 @@ _WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?
 DATE_AND_TIME = (
     r"^(?P<date>.+?)"
     r"(?:(?:t|,?\s+)(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?P<fraction>\.\d+)?)?"
-    r"\s*(?P<half>[ap]\.?m\.?)?\s*(?P<zone>z|utc|gmt|[+-]\d\d:?\d\d)?)?$"
+    r"\s*(?P<half>[ap]\.?m\.?)?\s*(?P<zone>z|utc|gmt|[+-]\d\d(?::?\d\d)?)?)?$"
 )
 _SHAPES = {
     "year_first": r"(?P<year>[12]\d{3})"
@@ -264,11 +264,11 @@ def canonical_dates(
 def months_of_years(values: pa.StringArray, groups: np.ndarray) -> pa.StringArray:
     """Write months of years as the month's name and the year; null where a value is none.
 
-    ``2024M01`` and ``01/2024`` are months anywhere. The column decides of others: ``2024-01`` is a
-    month where every such value of the column has a number from 1 to 12 and a quarter of them
-    could end no span of years, as 2009-10 could; and in ``Jan-24`` the number is a year where
-    it is over 31, or where at least three such values share each number. ``mars 2024`` is a month
-    where the column names three.
+    ``2024M01``, ``01/2024``, ``JAN2024``, ``enero de 2024`` and ``2024年1月`` are months anywhere.
+    The column decides of others: ``2024-01`` is a month where every such value of the column has a
+    number from 1 to 12 and a quarter of them could end no span of years, as 2009-10 could; and in
+    ``Jan-24`` the number is a year where it is over 31, or where at least three such values share
+    each number. ``mars 2024`` is a month where the column names three.
 
     `groups`, int64, is the column of each value.
 
@@ -281,7 +281,8 @@ def months_of_years(values: pa.StringArray, groups: np.ndarray) -> pa.StringArra
     # Nearly all other values of a lake fail this cheap test.
     text_bytes = Bytes(values)
     last, lengths = text_bytes.at(-1), text_bytes.lengths
-    likely = np.flatnonzero((last >= ord("0")) & (last <= ord("9")) & (lengths <= _MAX_MONTH_BYTES))
+    is_end = ((last >= ord("0")) & (last <= ord("9"))) | np.isin(last, _LAST_OF_SIGNS)
+    likely = np.flatnonzero(is_end & (lengths <= _MAX_MONTH_BYTES))
     some = values.take(pa.array(likely))
     for pattern, decides in _MONTH_SHAPES if len(likely) else ():
         is_of_shape = as_mask(pc.match_substring_regex(some, pattern))
@@ -325,12 +326,16 @@ def _if_years(year: np.ndarray, month: np.ndarray, group: np.ndarray, n: int) ->
 
 
 _MIN_MONTHS = 3
-_MAX_MONTH_BYTES = len("september. '24")
+_MAX_MONTH_BYTES = len("septiembre de 2024")
+_LAST_OF_SIGNS = ["月".encode()[-1], "월".encode()[-1]]  # for a month, in bytes
 _MONTH_SHAPES = (
     (r"^(?P<year>[12]\d{3})[- ]?m(?P<month>0?[1-9]|1[0-2])$", _always),
     (r"^(?P<month>0?[1-9]|1[0-2])[/.-](?P<year>[12]\d{3})$", _always),
+    (r"^(?P<year>[12]\d{3})[年년] ?(?P<month>0?[1-9]|1[0-2])[月월]$", _always),
+    (rf"^(?P<month>{_NAME})(?P<year>(?:19|20)\d\d)$", _always),
+    (r"^(?P<month>[^\s\d]{3,}) del? (?P<year>[12]\d{3})$", _always),
     (r"^(?P<year>[12]\d{3})[-/](?P<month>\d\d)$", _unless_spans),
-    (rf"^(?P<month>{_NAME})\.?(?:-| ?')(?P<year>\d\d)$", _if_years),
+    (rf"^(?P<month>{_NAME})\.?(?:[-/]| ?')(?P<year>\d\d)$", _if_years),
     (r"^(?P<month>[^\s\d]{3,})\.? (?P<year>[12]\d{3})$", _if_months),
 )
 
@@ -452,8 +457,9 @@ def _time_words(fields: dict[str, pa.StringArray]) -> pa.StringArray:
     hour, minute, second = (numbers_of(fields[name]) for name in ("hour", "minute", "second"))
     hour = hours_of_day(hour, fields["half"])
     fraction = pc.utf8_ltrim(pc.utf8_rtrim(fields["fraction"], "0"), ".")
-    zone = pc.replace_substring_regex(fields["zone"], r"^(?:z|utc|gmt|[+-]00:?00)$", "")
+    zone = pc.replace_substring_regex(fields["zone"], r"^(?:z|utc|gmt|[+-]00(?::?00)?)$", "")
     zone = pc.replace_substring(zone, ":", "")
+    zone = pc.replace_substring_regex(zone, r"^([+-]\d\d)$", r"\100")
     clock = pc.binary_join_element_wise(_two_digits(hour), _two_digits(minute), " ")
     seconds = pc.if_else(pa.array(second > 0), _spaced(_two_digits(second)), "")
     has_time = (

@@ -5,7 +5,7 @@ is not Terminal 2, the Northern Region not the Southern one, and Springfield, Il
 Springfield, Missouri. A letter that stands alone counts as a number does: Gate B is not Gate C. One
 on one side alone does not: "Windows 10" is near "Windows". Signs, repeated words, "non" and
 deputies count on one side too: ``AA-`` is not ``AA``, Baden-Baden is not Baden, and a non-smoker is
-no smoker.
+no smoker. A place with a direction or the like is another place: Inner Mongolia is not Mongolia.
 
 `pexeso.engine.sparse.marks` says how marks decide. ``opposites.json`` holds words of several
 languages, in groups of which a thing can be one: a group has its members, and each member the other
@@ -48,6 +48,9 @@ NUMBERS, SIGNS, OPPOSITES, PLACES, REPEATS, _ = DISTINCTIONS
 # Groups of opposites of which a word tells a value from one without it.
 _ONE_SIDED = {"negation": loops.NEGATION, "deputy": loops.DEPUTY}
 
+# Groups of words by which a place behind them is another: Inner Mongolia.
+_GROUPS_OF_PARTS = ("direction", "level", "place", "age", "size")
+
 _SIGN = r"[<>\x{2264}\x{2265}\x{b1}+#-]"
 _SIGNED = (
     r"^[<>\x{2264}\x{2265}\x{b1}-].*[0-9]|^(?:\pL{1,3}|[0-9.]+)[+#-]+$"
@@ -77,10 +80,10 @@ def marks_of(values: pa.LargeStringArray, distinctions: Collection[str]) -> Mark
     forms, letters, sizes = (np.zeros(len(values), np.int64) for _ in range(3))
     members = loops.find_marks(
         text, starts, are_short, owners, signs,
-        names.texts, names.opposites if OPPOSITES in distinctions else none,
-        names.places if PLACES in distinctions else none, names.most_words,
+        names.texts, names.opposites,
+        names.places if PLACES in distinctions else none, names.parts, names.most_words,
         cities.texts, cities.letters, NUMBERS in distinctions, REPEATS in distinctions,
-        names.negation, forms, letters, sizes,
+        OPPOSITES in distinctions, names.negation, forms, letters, sizes,
     )  # fmt: skip
     return Marks(forms, letters, sounds_of(values), offsets_of(sizes), members)
 
@@ -149,6 +152,7 @@ class _Names:
     texts: object  # loops.Texts
     opposites: np.ndarray
     places: np.ndarray
+    parts: np.ndarray  # Of words by which a place behind them is another
     most_words: int  # Of a name of a place
     negation: int  # The mark of the word "non"
 
@@ -173,9 +177,18 @@ def known_names() -> _Names:
     ):
         at = pc.index_in(side, value_set=texts).to_numpy()
         marks[row, at[::-1]] = marks_in_group(group, some)[::-1]  # of equal ones the first
+    parts = pc.is_in(texts, value_set=pa.array(_words_of_parts(), texts.type))
+    parts = np.where(parts.to_numpy(False), marks[0], 0)
     most_words = 1 + pc.max(pc.count_substring(places, " ")).as_py()
     negation = marks[0, pc.index(texts, "non").as_py()]
-    return _Names(_findable(texts), *marks, most_words, int(negation))
+    return _Names(_findable(texts), *marks, parts, most_words, int(negation))
+
+
+def _words_of_parts() -> list[str]:
+    """Return the words by which a place behind them is another one; centres are often buildings."""
+    document = package_data("opposites.json")
+    sides = [item for name in _GROUPS_OF_PARTS for item in document[name].items()]
+    return [word for member, others in sides if member != "central" for word in (member, *others)]
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,16 @@ cdef enum:
     MOST_TIMES = 4  # that a value says all its words
     NUMBER_WORDS = 12
     ROMAN_ENDS = 5
+    LETTER_ENDS = 3  # the first of these, which are no sizes of clothes
+    WORDS_BETWEEN = 5
 
 cpdef enum:
     NUMBER = 1
     SEQUENCE = 2
     PLACE = 3
     LETTER = 4
+    TIMES = 5
+    RUN = 6
     FIRST_OPPOSITE = 8
     SIGN = 96  # from here on a mark that one value has tells it from one that lacks it
     REPEATED_WORD = 97
@@ -50,6 +54,7 @@ cdef const char** DIGITS = [
 ]
 cdef const char** NUMERALS = [b"i", b"v", b"x", b"xl", b"l"]  # as the last of several words
 cdef const char** VALUES = [b"1", b"5", b"10", b"40", b"50"]
+cdef const char** BETWEEN = [b"to", b"of", b"vs", b"v", b"zu"]  # two numbers of which one is first
 
 
 cdef struct Piece:
@@ -107,19 +112,6 @@ cdef uint64_t hash_without(
 
 cdef inline uint64_t hash_of(const uint8_t* text, int64_t size) noexcept nogil:
     return hash_without(text, size, size, size)
-
-
-cdef uint64_t hash_of_letters(const uint8_t* text, int64_t size) noexcept nogil:
-    """Hash a text without its spaces."""
-    cdef uint64_t total = 0, power = MULTIPLIER
-    cdef int64_t position, n_letters = 0
-    for position in range(size):
-        if text[position] == SPACE:
-            continue
-        total += (<uint64_t>text[position] + 1) * power
-        power *= MULTIPLIER
-        n_letters += 1
-    return mixed(total ^ <uint64_t>n_letters)
 
 
 cdef inline int64_t mark_of(int64_t group, uint64_t hashed) noexcept nogil:
@@ -182,6 +174,30 @@ cdef Piece replaced(
     return word
 
 
+cdef uint64_t hash_of_letters(vector[Piece]& words) noexcept nogil:
+    """Hash words without the spaces between them, numbers as digits: "room 007", "chapter two"."""
+    cdef uint64_t total = 0, power = MULTIPLIER
+    cdef int64_t n_words = words.size(), place, position, n_letters = 0
+    cdef uint8_t byte
+    cdef bint is_leading
+    cdef Piece word
+    for place in range(n_words):
+        word = replaced(words[place], WORDS, DIGITS, NUMBER_WORDS)
+        if 0 < place == n_words - 1:
+            word = replaced(word, NUMERALS, VALUES, LETTER_ENDS)
+        is_leading = True
+        for position in range(word.size):
+            byte = word.text[position]
+            if byte == 48 and is_leading and position + 1 < word.size:
+                if is_digit(word.text[position + 1]):
+                    continue
+            is_leading = not is_digit(byte) and byte != DOT
+            total += (<uint64_t>byte + 1) * power
+            power *= MULTIPLIER
+            n_letters += 1
+    return mixed(total ^ <uint64_t>n_letters)
+
+
 cdef Piece next_number(Piece* word) noexcept nogil:
     """Return the next number of a word, and move the word behind it; of no size at its end.
 
@@ -232,14 +248,21 @@ cdef inline bint is_number_alone(Piece word) noexcept nogil:
 
 
 cdef void add_numbers(vector[Piece]& words, vector[int64_t]& marks) noexcept nogil:
-    """Add the numbers of a value, and runs of numbers in their order: "2 1" is not "1 2"."""
-    cdef int64_t n_words = words.size(), place, n_run = 0
+    """Add the numbers of a value, as often as there are, and runs of numbers in their order.
+
+    "Room 1a, floor 1" is not "Room 1a, floor 2", and "2 1" or "2 to 1" not "1 2".
+    """
+    cdef int64_t n_words = words.size(), place, n_run = 0, seen, times, first = marks.size()
     cdef uint64_t last, total = 0, power = MULTIPLIER
     cdef Piece word, number
     cdef bint is_alone
     if n_words > MOST_WORDS_WITH_NUMBER:
         return
     for place in range(n_words):
+        if 0 < n_run and place < n_words - 1 and is_number_alone(words[place + 1]):
+            word = replaced(words[place], BETWEEN, DIGITS, WORDS_BETWEEN)
+            if word.text != words[place].text:
+                continue
         word, last = replaced(words[place], WORDS, DIGITS, NUMBER_WORDS), 0
         is_alone = is_number_alone(word)
         while True:
@@ -247,7 +270,10 @@ cdef void add_numbers(vector[Piece]& words, vector[int64_t]& marks) noexcept nog
             if number.size == 0:
                 break
             last = hash_of(number.text, number.size)
-            marks.push_back(mark_of(NUMBER, last))
+            times = 0
+            for seen in range(first, <int64_t>marks.size()):
+                times += marks[seen] == mark_of(NUMBER, mixed(last + times) if times else last)
+            marks.push_back(mark_of(NUMBER, mixed(last + times) if times else last))
         if is_alone:
             total, power, n_run = total + last * power, power * MULTIPLIER, n_run + 1
         if n_run > 1 and (not is_alone or place == n_words - 1):
@@ -298,12 +324,34 @@ cdef inline void add_letter(uint8_t letter, vector[int64_t]& marks) noexcept nog
 cdef void add_repeats(vector[Piece]& words, vector[int64_t]& marks) noexcept nogil:
     """Add the word that a short value begins with twice, and that it says all its words again.
 
-    In long values a word twice is a slip.
+    In long values a word twice is a slip. How often a value says one word, or one letter, tells it
+    only from another that says nothing else: "AA-" is not "A-", and "AA" near "AA batteries".
     """
-    cdef int64_t n_words = words.size(), times, place
+    cdef int64_t n_words = words.size(), times, place, size, last
+    cdef const uint8_t* text = words[0].text
     cdef bint repeats
     if 1 < n_words <= MOST_WORDS_WITH_REPEAT and are_same(words[0], words[1]):
-        marks.push_back(mark_of(REPEATED_WORD, hash_of(words[0].text, words[0].size)))
+        marks.push_back(mark_of(REPEATED_WORD, hash_of(text, words[0].size)))
+    if 3 <= n_words <= MOST_WORDS_WITH_REPEAT + 2 and is_word(words[1], b"and"):
+        if are_same(words[0], words[2]):
+            marks.push_back(mark_of(REPEATED_WORD, hash_of(text, words[0].size)))
+    repeats = n_words > 1
+    for place in range(1, n_words):
+        repeats = repeats and are_same(words[place], words[0])
+    if repeats:
+        marks.push_back(mark_of(TIMES, mixed(n_words)))
+    if n_words == 1 and words[0].size > 0 and not is_digit(text[0]):
+        size, last = 1, words[0].size
+        while last > 1 and (is_digit(text[last - 1]) or text[last - 1] in b"+-#"):
+            last -= 1
+        while size < last and (text[size] & 0xC0) == 0x80:
+            size += 1
+        for place in range(size, last):
+            repeats = text[place] == text[place - size]
+            if not repeats:
+                break
+        if repeats or last == size:
+            marks.push_back(mark_of(RUN, mixed(last // size)))
     for times in range(2, MOST_TIMES + 1):
         if n_words <= times or n_words % times != 0:
             continue
@@ -320,17 +368,29 @@ cdef void add_place(
     const uint8_t* end,
     Texts names,
     const int64_t[::1] places,
+    const int64_t[::1] parts,
     int64_t most_words,
     vector[int64_t]& marks,
 ) noexcept nogil:
-    """Add the longest name of a place at the end of a value; "UK and Ireland" is more than one."""
-    cdef int64_t n_words = words.size(), n_last, row
+    """Add the longest name of a place at the end of a value; "UK and Ireland" is more than one.
+
+    With a word such as a direction before it, it is another place: Inner Mongolia.
+    """
+    cdef int64_t n_words = words.size(), n_last, row, before
     cdef const uint8_t* begin
+    cdef Piece word
     for n_last in range(min(most_words, n_words), 0, -1):
         begin = words[n_words - n_last].text
         row = find_text(names, begin, end - begin)
         if row >= 0 and places[row] != 0:
-            if n_last == n_words or not is_word(words[n_words - n_last - 1], b"and"):
+            if n_last == n_words:
+                marks.push_back(places[row])
+                return
+            word = words[n_words - n_last - 1]
+            before = find_text(names, word.text, word.size)
+            if before >= 0 and parts[before] != 0:
+                marks.push_back(mark_of(PLACE, mixed(places[row] ^ parts[before])))
+            elif not is_word(word, b"and"):
                 marks.push_back(places[row])
             return
 
@@ -373,11 +433,13 @@ def find_marks(
     Texts names not None,
     const int64_t[::1] opposites,
     const int64_t[::1] places,
+    const int64_t[::1] parts,
     int64_t most_words,
     Texts cities not None,
     const int64_t[::1] letters_of_cities,
     bint with_numbers,
     bint with_repeats,
+    bint with_opposites,
     int64_t negation,
     int64_t[::1] forms,
     int64_t[::1] letters,
@@ -395,8 +457,9 @@ def find_marks(
         Marks that are known of some values, by value.
     names : Texts
         Words that have opposites, and names of places.
-    opposites, places : numpy.ndarray, int64
-        The marks of each name, 0 where it has none.
+    opposites, places, parts : numpy.ndarray, int64
+        The marks of each name, 0 where it has none; the last of words by which a place behind them
+        is another one.
     most_words : int
         Of a name of a place.
     cities : Texts
@@ -425,10 +488,6 @@ def find_marks(
             size = starts[value + 1] - starts[value]
             begin = &text[starts[value]] if size else NULL
             forms[value] = <int64_t>hash_of(begin, size)
-            row = find_text(cities, begin, size)
-            letters[value] = (
-                letters_of_cities[row] if row >= 0 else <int64_t>hash_of_letters(begin, size)
-            )
             words.clear()
             marks.clear()
             first = 0
@@ -437,12 +496,16 @@ def find_marks(
                     word.text, word.size = begin + first, position - first
                     words.push_back(word)
                     first = position + 1
+            row = find_text(cities, begin, size)
+            letters[value] = (
+                letters_of_cities[row] if row >= 0 else <int64_t>hash_of_letters(words)
+            )
             if with_numbers:
                 add_numbers(words, marks)
                 add_single_letters(words, marks)
             if with_repeats:
                 add_repeats(words, marks)
-            if opposites.shape[0]:
+            if with_opposites:
                 for word in words:
                     row = find_text(names, word.text, word.size)
                     if row >= 0 and opposites[row] != 0:
@@ -450,7 +513,7 @@ def find_marks(
                     elif is_negated(word):
                         marks.push_back(negation)
             if places.shape[0]:
-                add_place(words, begin + size, names, places, most_words, marks)
+                add_place(words, begin + size, names, places, parts, most_words, marks)
             if are_short[value] or is_short(begin, size):
                 add_letters(begin, size, marks)
             while more < more_owners.shape[0] and more_owners[more] == value:

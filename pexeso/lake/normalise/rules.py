@@ -164,6 +164,7 @@ RULES: tuple[NamedRule, ...] = (
             ("05.03.53", "5 march 1953"),
             ("2020-03", "march 2020"),
             ("2020M03", "march 2020"),
+            ("2020年3月", "march 2020"),
             ("3-1-0", "3 1 0"),
         ),
     ),
@@ -215,6 +216,8 @@ RULES: tuple[NamedRule, ...] = (
             ("N.A.S.A.", "nasa"),
             ("Paris (France)", "paris france"),
             ("C++", "c++"),
+            ("24 (-4)", "24 -4"),
+            ("Coke™", "coke"),
         ),
     ),
     NamedRule(
@@ -301,6 +304,7 @@ RULES: tuple[NamedRule, ...] = (
         "The full and the short form mean the same.",
         (
             ("株式会社日立製作所", "日立制作所"),
+            ("Infosys Pvt. Ltd.", "infosys private ltd"),
             ("Oshkosh Corporation", "oshkosh corp"),
             ("Acme Limited", "acme ltd"),
             ("Limited", "limited"),
@@ -341,7 +345,7 @@ RULES: tuple[NamedRule, ...] = (
         "different-numbers",
         True,
         "keeps values apart of which each has a number, or a letter that stands alone, that the "
-        "other lacks, and values whose numbers stand in another order.",
+        "other lacks or has less often, and values whose numbers stand in another order.",
         "Names that differ in a number name different things, however few letters that changes.",
         (
             ("Terminal 1", "Terminal 2"),
@@ -366,8 +370,8 @@ RULES: tuple[NamedRule, ...] = (
         "opposites",
         True,
         "keeps values apart of which each has a word of one group that the other lacks, such as "
-        "directions, months, men and women, in several languages; or of which one alone has non or "
-        "deputy.",
+        "directions, months, units, men and women, in several languages; or of which one alone has "
+        "non or deputy.",
         "A thing can be one of a group only.",
         (("Northern Region", "Southern Region"), ("Smoker", "Non-smoker")),
         tells_apart=True,
@@ -376,17 +380,22 @@ RULES: tuple[NamedRule, ...] = (
         "different-places",
         True,
         "keeps values apart that are, or end with, the names of different countries, territories "
-        "or states.",
+        "or states, or of one with a word such as a direction and one without.",
         "Names of different places are often alike.",
-        (("North Korea", "South Korea"), ("Springfield, IL", "Springfield, MO")),
+        (
+            ("North Korea", "South Korea"),
+            ("Springfield, IL", "Springfield, MO"),
+            ("Northern Cyprus", "Cyprus"),
+        ),
         tells_apart=True,
     ),
     NamedRule(
         "repeated-words",
         True,
-        "keeps a value that says a word, or all its words, twice apart from one that does not.",
+        "keeps a value that says a word, or all its words, twice apart from one that does not, and "
+        "values apart that say nothing but one word, or one letter, and not as often.",
         "The words are the same, and the names are not.",
-        (("Baden-Baden", "Baden"),),
+        (("Baden-Baden", "Baden"), ("AAA", "AA")),
         tells_apart=True,
     ),
     NamedRule(
@@ -403,9 +412,9 @@ RULES: tuple[NamedRule, ...] = (
         "invisible-letters",
         True,
         "removes letters without width, such as zero-width spaces and soft hyphens, and writes "
-        "spaces of any kind as spaces.",
+        "spaces of any kind as spaces, and hyphens that do not break and minus signs as hyphens.",
         "Nobody sees them.",
-        (("a\u200b1", "a1"), ("a\u00a01", "a 1")),
+        (("a\u200b1", "a1"), ("a\u00a01", "a 1"), ("1\u20112", "1-2")),
         is_reading=True,
     ),
     NamedRule(
@@ -429,9 +438,16 @@ RULES: tuple[NamedRule, ...] = (
         "thousands",
         True,
         "writes numbers without the separators of their thousands: commas, spaces, apostrophes, "
-        "and dots where two or a decimal comma show what they are.",
+        "and dots where two or a decimal comma show what they are; and without a space before a "
+        "sign of percent or currency.",
         "Spreadsheets show numbers with them.",
-        (("1,234", "1234"), ("1.234.567,5", "1234567.5"), ("1.234", "1.234"), ("1,23", "1,23")),
+        (
+            ("1,234", "1234"),
+            ("1.234.567,5", "1234567.5"),
+            ("1.234", "1.234"),
+            ("1,23", "1,23"),
+            ("5 %", "5%"),
+        ),
         is_reading=True,
     ),
     NamedRule(

@@ -47,6 +47,8 @@ MOST_OF_A_SECTION = 2  # letters of values that stand for sections of a table
 # Names in Latin letters that are as long are rarely anything else.
 LEAST_LETTERS_OF_A_NAME = 6
 
+_WRITTEN_OUT = str.maketrans(dict(zip("äöüÄÖÜ", ("ae", "oe", "ue", "Ae", "Oe", "Ue"), strict=True)))
+
 _FORMS = ("{}", "The {}", "{}, the")
 
 Normalise = Callable[[Sequence[pa.StringArray]], list[pa.StringArray]]
@@ -110,6 +112,9 @@ def territories(normalise: Normalise) -> Territories:
     written = {code: names[0] for code, names in _names_by_code().items()}
     two, three = _country_codes(written)
     abroad = [(name, written[code]) for code, names in foreign().items() for name in names]
+    # Umlauts are written out as well: Daenemark. Others of their names have signs or accents left.
+    plain = [(name.translate(_WRITTEN_OUT), written) for name, written in abroad]
+    abroad += [entry for entry in plain if entry[0].isascii() and entry[0].isalpha()]
     codes = [mapping.items() for mapping in (three, packaged()["states"], two)]
     english, *codes, abroad = _lists([_english_names(), *codes, abroad], normalise)
     is_sure = pc.or_(

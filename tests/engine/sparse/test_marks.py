@@ -42,9 +42,11 @@ values_with_marks = st.tuples(
 
 
 def are_apart(left: Value, right: Value) -> bool:
+    have_same_letters = left[0].replace(" ", "") == right[0].replace(" ", "")
     for group in GROUPS[:-1]:
         mine, its = ({member for g, member in side if g == group} for side in (left[1], right[1]))
-        if (mine - its and its - mine) or (group >= STRICT_GROUPS and mine != its):
+        is_strict = group >= STRICT_GROUPS and not have_same_letters
+        if (mine - its and its - mine) or (is_strict and mine != its):
             return True
     return False
 
