@@ -19,6 +19,7 @@ cdef enum:
     SHORTEST = 5  # letters of words of which one letter may be mistyped
     LONGEST = 6
     MOST_WORDS_WITH_NUMBER = 8  # numbers of longer values describe more often than they name
+    MOST_NUMBERS = 64  # before a number that are held against it
     MOST_WORDS_WITH_REPEAT = 3
     TWO_BYTES = 0xC2  # from here on a byte begins a letter of Cyrillic, Greek or the like
     SHORTEST_NEGATED = 7
@@ -252,7 +253,8 @@ cdef void add_numbers(vector[Piece]& words, vector[int64_t]& marks) noexcept nog
 
     "Room 1a, floor 1" is not "Room 1a, floor 2", and "2 1" or "2 to 1" not "1 2".
     """
-    cdef int64_t n_words = words.size(), place, n_run = 0, seen, times, first = marks.size()
+    cdef int64_t n_words = words.size(), place, n_run = 0, seen, times, n_marks
+    cdef int64_t first = marks.size()
     cdef uint64_t last, total = 0, power = MULTIPLIER
     cdef Piece word, number
     cdef bint is_alone
@@ -269,9 +271,8 @@ cdef void add_numbers(vector[Piece]& words, vector[int64_t]& marks) noexcept nog
             number = next_number(&word)
             if number.size == 0:
                 break
-            last = hash_of(number.text, number.size)
-            times = 0
-            for seen in range(first, <int64_t>marks.size()):
+            last, times, n_marks = hash_of(number.text, number.size), 0, marks.size()
+            for seen in range(max(first, n_marks - MOST_NUMBERS), n_marks):
                 times += marks[seen] == mark_of(NUMBER, mixed(last + times) if times else last)
             marks.push_back(mark_of(NUMBER, mixed(last + times) if times else last))
         if is_alone:
