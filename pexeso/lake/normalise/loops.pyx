@@ -19,6 +19,7 @@ cdef enum:
     SHORTEST = 5  # letters of words of which one letter may be mistyped
     LONGEST = 6
     MOST_WORDS_WITH_NUMBER = 8  # numbers of longer values describe more often than they name
+    MOST_WORDS_WITH_TWICE = 5  # a number: in longer values that is a slip
     MOST_NUMBERS = 64  # before a number that are held against it
     MOST_WORDS_WITH_REPEAT = 3
     TWO_BYTES = 0xC2  # from here on a byte begins a letter of Cyrillic, Greek or the like
@@ -272,8 +273,9 @@ cdef void add_numbers(vector[Piece]& words, vector[int64_t]& marks) noexcept nog
             if number.size == 0:
                 break
             last, times, n_marks = hash_of(number.text, number.size), 0, marks.size()
-            for seen in range(max(first, n_marks - MOST_NUMBERS), n_marks):
-                times += marks[seen] == mark_of(NUMBER, mixed(last + times) if times else last)
+            if n_words <= MOST_WORDS_WITH_TWICE:
+                for seen in range(max(first, n_marks - MOST_NUMBERS), n_marks):
+                    times += marks[seen] == mark_of(NUMBER, mixed(last + times) if times else last)
             marks.push_back(mark_of(NUMBER, mixed(last + times) if times else last))
         if is_alone:
             total, power, n_run = total + last * power, power * MULTIPLIER, n_run + 1

@@ -345,7 +345,8 @@ RULES: tuple[NamedRule, ...] = (
         "different-numbers",
         True,
         "keeps values apart of which each has a number, or a letter that stands alone, that the "
-        "other lacks or has less often, and values whose numbers stand in another order.",
+        "other lacks, or has less often in few words, and values whose numbers stand in another "
+        "order.",
         "Names that differ in a number name different things, however few letters that changes.",
         (
             ("Terminal 1", "Terminal 2"),
