@@ -229,11 +229,17 @@ class AcquisitionPlan(AsTables):
             evaluator = Evaluator(graph, coded)
         path = tuple(_outwards(tree))
         order = {join.right: at for at, join in enumerate(path, 1)}
-        bought = sorted(tree.purchases(graph), key=lambda purchase: order.get(purchase.table, 0))
-        owned = [name for name in tree.tables if graph.tables[name].owned]
+        bought, owned = [], []
+        for name, columns in tree.columns.items():
+            known = graph.tables[name]
+            if known.owned:
+                owned.append(PlanTable(name, columns, "", 0.0))
+            else:
+                sql = f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(name)}"
+                bought.append(PlanTable(name, columns, sql, known.price(columns)))
         return cls(
-            tuple(PlanTable(deal.table, deal.columns, deal.sql, deal.price) for deal in bought),
-            tuple(PlanTable(name, tree.columns[name], "", 0.0) for name in owned),
+            tuple(sorted(bought, key=lambda plan_table: order.get(plan_table.table, 0))),
+            tuple(owned),
             path,
             tree.have,
             tree.want,
@@ -316,6 +322,11 @@ class AcquisitionPlan(AsTables):
             ],
             "warnings": list(self.warnings),
         }
+
+
+def quoted(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def _outwards(tree: JoinTree) -> Iterator[PlanJoin]:

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from benchmarks.dance_published.walk import PublishedOptions, published_plans
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import AcquisitionRequest, FoundPlans, PlanMeasures, Terminal
+from pexeso.acquisition.results import AcquisitionPlan
+from pexeso.acquisition.tables import CodedColumns
 from tests.acquisition.exhaustive import all_plans, is_within, measured
 from tests.acquisition.markets import markets, requests
 from tests.acquisition.motivating_graphs import RULES, age_and_disease, graph_of
@@ -28,7 +30,7 @@ def test_statements_of_the_worked_example():
     graph = two_tables()
     outcome = searched(graph, age_and_disease(graph, "D4", "D3", budget=10))
     (plan,) = outcome.plans
-    assert [purchase.sql for purchase in plan.tree.purchases(graph)] == [
+    assert [bought.sql for bought in AcquisitionPlan.of(plan, graph, CodedColumns()).tables] == [
         'SELECT "Disease", "Race" FROM "D3"',
         'SELECT "Age", "Race" FROM "D4"',
     ]
