@@ -24,10 +24,11 @@ import pyarrow as pa
 
 from embed import stored
 from embed.corpus import frequent_words, rarity
-from embed.subword import SubwordEmbedder, bounded_pieces, count_ngrams, hash_ngrams
+from embed.subword import MOST_NGRAMS, SubwordEmbedder, count_ngrams, hash_ngrams
 from embed.words import hash_strings
 from pexeso.errors import EmbedderError, InputError
 from pexeso.runtime.compiled import compiled
+from pexeso.runtime.ranges import runs_within
 
 loops = compiled("embed.loops")
 
@@ -126,7 +127,7 @@ class HashingEmbedder(SubwordEmbedder):
     ) -> None:
         """Write weighted vectors of words without their means: each has few distinct numbers."""
         counts = count_ngrams(words, self._min_n, self._max_n)
-        for piece in bounded_pieces(counts):
+        for piece in runs_within(counts, MOST_NGRAMS):
             some = words.slice(piece.start, piece.stop - piece.start)
             hashes, offsets = hash_ngrams(some, self._min_n, self._max_n, counts[piece])
             buckets = self._own_buckets(some)

@@ -22,6 +22,7 @@ from pexeso.composite.row_keys import RowKeys
 from pexeso.composite.search import KeyMatch, KeyQuery, rows_with
 from pexeso.engine.lists import offsets_of, ranges
 from pexeso.runtime.compiled import compiled
+from pexeso.runtime.ranges import runs_within
 
 loops = compiled("pexeso.composite.loops")
 
@@ -126,8 +127,8 @@ class SimilarSearch:
             tables = np.intersect1d(tables, having)
         matching = {i: _sorted(rows, cells) for i, cells in similar.items()}
         matches: list[KeyMatch] = []
-        for begin, end in pieces(self._sizes[tables] * rows.widths[tables], self._most_cells):
-            matches += self._matches(tables[begin:end], matching, at_least)
+        for some in runs_within(self._sizes[tables] * rows.widths[tables], self._most_cells):
+            matches += self._matches(tables[some], matching, at_least)
             matches.sort(key=lambda match: (-match.keys, match.table))
             if k is not None and len(matches) >= k:
                 del matches[k:]
@@ -184,8 +185,8 @@ class SimilarSearch:
         table = tables[np.searchsorted(starts, every, side="right") - 1]
         parts = [
             part
-            for begin, end in pieces(rows.widths[table], self._most_cells)
-            for part in self._pairs_of(every[begin:end], table[begin:end], matching)
+            for some in runs_within(rows.widths[table], self._most_cells)
+            for part in self._pairs_of(every[some], table[some], matching)
         ]
         return _joined(parts, self._query.n_columns)
 
@@ -212,10 +213,10 @@ class SimilarSearch:
         tried, cost = lists[first].codes, costs[first]
         bases = offsets_of(np.array([len(part.columns) for part in lists]))
         columns = np.concatenate([part.columns for part in lists])
-        for begin, end in pieces(cost, self._most_cells):
-            row_position = np.repeat(tried[begin:end] // n_values, cost[begin:end])
-            starts = self._key_ends[first][tried[begin:end] % n_values]
-            keys = self._key_order[first][ranges(starts, cost[begin:end])]
+        for some in runs_within(cost, self._most_cells):
+            row_position = np.repeat(tried[some] // n_values, cost[some])
+            starts = self._key_ends[first][tried[some] % n_values]
+            keys = self._key_order[first][ranges(starts, cost[some])]
             positions = np.empty((len(keys), 0), np.int64)
             for i in range(m):
                 codes = row_position * n_values + self._keys[keys, i]
@@ -317,16 +318,6 @@ def _is_at(sorted_numbers: np.ndarray, positions: np.ndarray, numbers: np.ndarra
     hits = np.zeros(len(positions), bool)
     hits[inside] = sorted_numbers[positions[inside]] == numbers[inside]
     return hits
-
-
-def pieces(costs: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:
-    """Cut n things into pieces that cost no more than `limit` together, or are one thing."""
-    ends, begin = np.cumsum(costs), 0
-    while begin < len(ends):
-        spent = ends[begin - 1] if begin else 0
-        end = max(begin + 1, int(np.searchsorted(ends, spent + limit, side="right")))
-        yield begin, end
-        begin = end
 
 
 def _match(
