@@ -101,8 +101,7 @@ class OneTable:
         return len(distinct_numbers(held[held >= 0]))
 
     def key_of_row(self, columns: Sequence[int]) -> np.ndarray:
-        rows, codes = self._whole()
-        of_key = self._every_key()
+        of_key, rows, codes = self._whole()
         for part, column in enumerate(columns):
             of_key, rows, codes, _ = self._narrowed(part, column, of_key, rows, codes)
         key_of_code = np.zeros(len(self.keys), np.int64)
@@ -113,9 +112,8 @@ class OneTable:
 
     def mappings(self, at_least: int) -> tuple[list[KeyMapping], bool]:
         """List the mappings that join some number of keys at least, those with most first."""
-        rows, codes = self._whole()
         walk = _Walk(self, at_least)
-        mappings = list(walk.follow((), self._every_key(), rows, codes))
+        mappings = list(walk.follow((), *self._whole()))
         return sorted(
             mappings, key=lambda mapping: (-mapping.matched, mapping.columns)
         ), walk.left >= 0
@@ -135,11 +133,9 @@ class OneTable:
         row = int(np.argmax(held.sum(axis=1)))
         return row, held[row]
 
-    def _every_key(self) -> np.ndarray:
-        return np.zeros(len(self.keys), np.int64)
-
-    def _whole(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.arange(len(self.cells)), np.zeros(len(self.cells), np.int64)
+    def _whole(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        of_key, codes = (np.zeros(len(part), np.int64) for part in (self.keys, self.cells))
+        return of_key, np.arange(len(self.cells)), codes
 
     def _narrowed(
         self, part: int, column: int, of_key: np.ndarray, rows: np.ndarray, codes: np.ndarray
