@@ -29,6 +29,10 @@ FEW_ROWS = 30  # Rows of a join below which a warning says that they tell little
 _MOSTLY = 0.5
 
 
+_WORTH = (
+    "price", "correlation", "share", "chance", "chance_share", "quality", "informativeness",
+    "optimal", "gap",
+)  # fmt: skip
 _MEASURES = ("price", "correlation", "quality", "informativeness", "rows", "optimal", "gap")
 
 
@@ -303,15 +307,7 @@ class AcquisitionPlan(AsTables):
         return {
             "tables": [{**vars(table), "columns": list(table.columns)} for table in self.tables],
             "path": [join.to_dict() for join in self.path],
-            "price": self.price,
-            "correlation": self.correlation,
-            "share": self.share,
-            "chance": self.chance,
-            "chance_share": self.chance_share,
-            "quality": self.quality,
-            "informativeness": self.informativeness,
-            "optimal": self.optimal,
-            "gap": self.gap,
+            **{name: getattr(self, name) for name in _WORTH},
             **({} if self.intervals is None else {"intervals": self.intervals}),
             "proof": self.proof,
             "rows": self.rows,
