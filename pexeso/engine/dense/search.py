@@ -114,8 +114,8 @@ def batch_counts(
     n_found = torch.bincount(which, minlength=len(queries))
     # What is counted fits in half the bytes, unless rows are counted by the milliard.
     is_short = int(weights.sum()) < 1 << 31 and partition.n_columns < 1 << 31
-    found = torch.stack([column[order], count[order]])
-    columns, counts = to_host(found.to(torch.int32 if is_short else torch.int64)).numpy()
+    both = torch.stack([column[order], count[order]])
+    columns, counts = to_host(both.to(torch.int32 if is_short else torch.int64)).numpy()
     ends = np.cumsum(n_found.numpy(force=True)).tolist()
     return [
         (columns[begin:end], counts[begin:end])
