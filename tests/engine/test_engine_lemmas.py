@@ -8,7 +8,7 @@ import torch
 from engine_lakes import (
     KERNELS,
     MAPS_AND_METRICS,
-    METRIC_NAMES,
+    METRICS,
     ROW_KERNELS,
     Case,
     cases,
@@ -248,7 +248,7 @@ def scaled(case: Case, fraction: float) -> Case:
 
 
 @pytest.mark.parametrize("kernel", ROW_KERNELS)
-@pytest.mark.parametrize("metric", METRIC_NAMES)
+@pytest.mark.parametrize("metric", METRICS)
 def test_every_filter_acts_on_a_clustered_lake(kernel, metric, monkeypatch):
     """Without this, filters that never act would pass every test above."""
     # Alone, Lemma 7 learns something only from one round to the next.
