@@ -25,7 +25,7 @@ from pexeso.composite.key_explanation import (
 )
 from pexeso.composite.row_keys import RowKeys, build_row_keys
 from pexeso.composite.search import KeyQuery, key_query, search_keys
-from pexeso.engine.lists import distinct_numbers, offsets_of
+from pexeso.engine.lists import distinct_numbers, offsets_of, places_among
 from pexeso.lake.columns import label_columns, spec_of
 from pexeso.lake.frames.columns import texts_of_cells
 from pexeso.lake.readings import LOSSY, read_columns
@@ -146,7 +146,7 @@ class OneTable:
         key_codes = np.where((of_key >= 0) & (values >= 0), of_key * base + values, _NONE)
         present = np.where(cells >= 0, codes * base + cells, _NONE)
         both = np.intersect1d(key_codes[key_codes >= 0], present[present >= 0])
-        code, new = _places(key_codes, both), _places(present, both)
+        code, new = places_among(key_codes, both), places_among(present, both)
         mask = new >= 0
         return code, rows[mask], new[mask], int(np.count_nonzero(code >= 0))
 
@@ -175,14 +175,6 @@ class _Walk:
                 yield KeyMapping(chosen, narrowed[-1])
             else:
                 yield from self.follow(chosen, *narrowed[:-1])
-
-
-def _places(codes: np.ndarray, among: np.ndarray) -> np.ndarray:
-    """Return the place of each code among ascending ones, -1 for one that is not there."""
-    if not len(among):
-        return np.full(len(codes), _NONE, np.int64)
-    at = np.minimum(np.searchsorted(among, codes), len(among) - 1)
-    return np.where(among[at] == codes, at, _NONE)
 
 
 def one_table(key: Sequence[pa.Array | pa.ChunkedArray], table: pa.Table) -> OneTable:

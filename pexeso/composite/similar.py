@@ -20,7 +20,7 @@ import numpy as np
 
 from pexeso.composite.row_keys import RowKeys
 from pexeso.composite.search import KeyMatch, KeyQuery, rows_with
-from pexeso.engine.lists import offsets_of, ranges
+from pexeso.engine.lists import offsets_of, places_among, ranges
 from pexeso.runtime.compiled import compiled
 from pexeso.runtime.ranges import runs_within
 
@@ -220,8 +220,8 @@ class SimilarSearch:
             positions = np.empty((len(keys), 0), np.int64)
             for i in range(m):
                 codes = row_position * n_values + self._keys[keys, i]
-                at = np.searchsorted(lists[i].codes, codes)
-                hits = np.flatnonzero(_is_at(lists[i].codes, at, codes))
+                at = places_among(codes, lists[i].codes)
+                hits = np.flatnonzero(at >= 0)
                 row_position, keys = row_position[hits], keys[hits]
                 positions = np.column_stack([positions[hits], at[hits]])
             begins, ends = (
@@ -245,8 +245,8 @@ class SimilarSearch:
         row_position = np.repeat(np.arange(len(rows)), widths)
         column = ranges(np.zeros(len(rows), np.int64), widths)
         cells = self._cells(rows, tables, row_position, column)
-        at = np.searchsorted(self._numbers, cells)
-        hits = np.flatnonzero(_is_at(self._numbers, at, cells))
+        at = places_among(cells, self._numbers)
+        hits = np.flatnonzero(at >= 0)
         return row_position[hits], column[hits], self._values[at[hits]]
 
     def _similar_cells(
@@ -310,14 +310,6 @@ def _joined(parts: Sequence[_Pairs], m: int) -> _Pairs:
         np.concatenate([part.ends + base for part, base in zip(parts, bases, strict=False)]),
         np.concatenate([part.columns for part in parts]),
     )
-
-
-def _is_at(sorted_numbers: np.ndarray, positions: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Return whether each number is at its position, bool (n,)."""
-    inside = positions < len(sorted_numbers)
-    hits = np.zeros(len(positions), bool)
-    hits[inside] = sorted_numbers[positions[inside]] == numbers[inside]
-    return hits
 
 
 def _match(

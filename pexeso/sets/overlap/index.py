@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.engine.lists import distinct_numbers, offsets_of, ranges
+from pexeso.engine.lists import distinct_numbers, offsets_of, places_among, ranges
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.ranges import mixed
 from pexeso.sets.overlap.dictionary import STRIDE, Dictionary, Heads, MappedRuns, heads_of
@@ -171,8 +171,8 @@ class OverlapIndex:
         set_ids = distinct_numbers(np.asarray(ids, np.int64))
         if self.ids_are_numbers:
             return set_ids[(set_ids >= 0) & (set_ids < self.n_sets)]
-        positions = np.minimum(np.searchsorted(self.ids, set_ids), self.n_sets - 1)
-        return positions[self.ids[positions] == set_ids]
+        positions = places_among(set_ids, self.ids)
+        return positions[positions >= 0]
 
     def _runs(self, offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         begins, ends = (
