@@ -79,7 +79,9 @@ def marked(values: list[Value]) -> SparseVectors:
     )
     sounds = [known[0] << 33 | known[1] << 1 | known[2] if known else 0 for *_, known in values]
     vectors = vectors_of([text for text, *_ in values])
-    made = Marks.of_pairs(forms, letters, np.array(sounds, np.int64), rows, marks)
+    pairs = np.unique(np.column_stack([rows, marks]), axis=0)  # in order, each once
+    offsets = np.searchsorted(pairs[:, 0], np.arange(len(values) + 1))
+    made = Marks(forms, letters, np.array(sounds, np.int64), offsets, pairs[:, 1].copy())
     return dataclasses.replace(vectors, marks=made)
 
 
