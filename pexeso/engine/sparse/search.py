@@ -259,7 +259,7 @@ def search_in_prefixes(
     columns that are left where these are few. On a device all are searched at once: two searches of
     some of them take longer there.
     """
-    order, ends = prefixes_of(partition, vectors, query)
+    order, ends = prefixes_of(vectors, query)
     if len(ends) == 1 or partition.device is not None:
         return search(partition, vectors, [query], max_distance, n_threads, stats)[0]
     counts = np.zeros(partition.n_columns, np.int64)
@@ -291,9 +291,7 @@ def search_in_prefixes(
     return columns, counts[columns]
 
 
-def prefixes_of(
-    partition: SparsePartition, vectors: SparseVectors, query: BatchColumn
-) -> tuple[np.ndarray, list[int]]:
+def prefixes_of(vectors: SparseVectors, query: BatchColumn) -> tuple[np.ndarray, list[int]]:
     """Return an order of the values of a query column, and the ends of its prefixes.
 
     Returns order: int64, positions in ``query.members``; values that are dear to search come last.
