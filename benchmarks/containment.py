@@ -59,7 +59,7 @@ class Request:
 def ensemble_of(lake: ContainmentLake) -> Ensemble:
     """Build the index of a lake: posting lists, and signatures over them."""
     owners = np.repeat(np.arange(len(lake)), np.diff(lake.offsets))
-    lists = CsrLists.of(build_index(owners, lake.texts))
+    lists = CsrLists(build_index(owners, lake.texts))
     return Ensemble.build(lake.tokens, lake.offsets, lists)
 
 

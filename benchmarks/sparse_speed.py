@@ -28,9 +28,10 @@ from benchmarks.machine import pin_threads
 from benchmarks.report import markdown_table
 from benchmarks.timing import timed_call
 from pexeso.engine.sparse.partition import SparsePartition
-from pexeso.engine.sparse.search import Work, find_rows
+from pexeso.engine.sparse.search import find_rows
 from pexeso.engine.sparse.sparse_space import SparseSpace
 from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
+from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import Goal
 from pexeso.errors import PexesoError
 from pexeso.runtime.compiled import compiled
@@ -174,7 +175,7 @@ def searched_pairs(
     partition: SparsePartition, members: np.ndarray, max_distance: float
 ) -> np.ndarray:
     """Return the pairs of positions and stored values that a search finds, sorted."""
-    matches = find_rows(partition, partition.vectors.take(members), max_distance, 1, Work())
+    matches = find_rows(partition, partition.vectors.take(members), max_distance, 1, SearchStats())
     row = np.repeat(np.arange(len(members)), np.diff(matches.offsets))
     return np.unique(np.stack([row, matches.members], 1), axis=0)
 

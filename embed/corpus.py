@@ -30,6 +30,9 @@ MAX_TOKENS = 20_000_000
 VALUES_PER_LINE = 8
 """Values of one group on a line: the words of a column become each other's company."""
 
+MAX_WORDS = 500_000
+"""Words of a lake that are weighed by how rare they are."""
+
 _SLACK = 1.25
 _LINES_PER_WRITE = 1 << 16
 _READ_BYTES = 1 << 20
@@ -96,17 +99,20 @@ def count_corpus(path: str | Path) -> CorpusCounts:
     return CorpusCounts(n_lines, int(counts.sum()), len(words), by_count)
 
 
-def frequent_words(path: str | Path, max_words: int) -> tuple[pa.LargeStringArray, np.ndarray, int]:
-    """Return the most frequent words of a corpus, how often each occurs, and all words do.
+def weighed_words(path: str | Path | None) -> tuple[pa.LargeStringArray, np.ndarray]:
+    """Return the most frequent words of a corpus and their weights (`rarity`); none without one.
 
     Words as frequent as each other are in the order of their bytes.
     """
+    if path is None:
+        return pa.array([], pa.large_string()), np.ones(1, np.float32)
     _, words = _count_words(path)
-    top_words = sorted(words.items(), key=lambda item: (-item[1], item[0]))[:max_words]
+    top_words = sorted(words.items(), key=lambda item: (-item[1], item[0]))[:MAX_WORDS]
     names = pa.array(
         [word.decode("utf-8", errors="replace") for word, _ in top_words], pa.large_string()
     )
-    return names, np.array([count for _, count in top_words], np.int64), words.total()
+    counts = np.array([count for _, count in top_words], np.int64)
+    return names, rarity(names, counts, words.total())
 
 
 def _count_words(path: str | Path) -> tuple[int, Counter[bytes]]:

@@ -23,11 +23,12 @@ import numpy as np
 import pyarrow as pa
 
 from embed import stored
-from embed.corpus import frequent_words, rarity
-from embed.subword import SubwordEmbedder, bounded_pieces, count_ngrams, hash_ngrams
+from embed.corpus import weighed_words
+from embed.subword import MOST_NGRAMS, SubwordEmbedder, count_ngrams, hash_ngrams
 from embed.words import hash_strings
 from pexeso.errors import EmbedderError, InputError
 from pexeso.runtime.compiled import compiled
+from pexeso.runtime.ranges import runs_within
 
 loops = compiled("embed.loops")
 
@@ -35,7 +36,6 @@ MIN_N, MAX_N = 2, 4
 BUCKETS = 1 << 16
 DIMENSIONS = 256
 WHOLE_WORD_SHARE = 0.25
-MAX_WORDS = 500_000
 
 
 class HashingEmbedder(SubwordEmbedder):
@@ -126,7 +126,7 @@ class HashingEmbedder(SubwordEmbedder):
     ) -> None:
         """Write weighted vectors of words without their means: each has few distinct numbers."""
         counts = count_ngrams(words, self._min_n, self._max_n)
-        for piece in bounded_pieces(counts):
+        for piece in runs_within(counts, MOST_NGRAMS):
             some = words.slice(piece.start, piece.stop - piece.start)
             hashes, offsets = hash_ngrams(some, self._min_n, self._max_n, counts[piece])
             buckets = self._own_buckets(some)
@@ -160,15 +160,10 @@ def create(
                 f"The {name} of a hashing embedder must be a whole number of at least {minimum}; "
                 f"got {number!r}."
             )
-    words, weights = pa.array([], pa.large_string()), None
-    if corpus is not None:
-        words, counts, n_tokens = frequent_words(corpus, MAX_WORDS)
-        weights = rarity(words, counts, n_tokens)
     return HashingEmbedder(
         _random_signs(buckets, dimensions, seed),
         dimensions,
-        words,
-        weights,
+        *weighed_words(corpus),
         min_n=MIN_N,
         max_n=MAX_N,
         whole_word_share=float(whole_word_share),

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from embed import stored
-from embed.corpus import frequent_words, rarity
+from embed.corpus import weighed_words
 from embed.protocol import Values
 from embed.spelling import spellings
 from embed.words import Vocabulary, as_strings, split_words
@@ -32,7 +32,6 @@ WHOLE_WORD_SHARE = 0.05
 
 # The distinction that ranks pairs, rather than telling values apart, and what it adds at most.
 UNMATCHED_WORDS, PENALTY = "unmatched-words", 0.3
-MAX_WORDS = 500_000
 SKETCH_DIMENSIONS = 32
 
 # Legal forms of companies, and what they count of a word as rare: names are the same without them,
@@ -148,11 +147,7 @@ def create(
     *, corpus: str | Path | None = None, distinctions: Sequence[str] = ()
 ) -> LexicalEmbedder:
     """Make the lexical model; rare words of a corpus count more in a value."""
-    words, weights = pa.array([], pa.large_string()), np.ones(1, np.float32)
-    if corpus is not None:
-        words, counts, n_tokens = frequent_words(corpus, MAX_WORDS)
-        weights = rarity(words, counts, n_tokens)
-    words, weights = _with_light_forms(words, weights)
+    words, weights = _with_light_forms(*weighed_words(corpus))
     return LexicalEmbedder(
         words, weights, whole_word_share=WHOLE_WORD_SHARE, distinctions=distinctions, notes={}
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from embed import stored
 from embed.corpus import WEIGHTED, check_value_vectors
@@ -13,7 +13,13 @@ from embed.stored import SINGLE, with_precision
 from pexeso.errors import EmbedderError, InputError
 from pexeso.runtime.extras import require
 
-_SUBWORD_KINDS = ("fasttext", "fasttext-mean", "glove")
+# Of each kind of a saved model the module and the class that open it.
+_CLASSES = {
+    **dict.fromkeys(("fasttext", "fasttext-mean", "glove"), ("subword", "SubwordEmbedder")),
+    "hashing": ("hashing", "HashingEmbedder"),
+    "lexical": ("lexical", "LexicalEmbedder"),
+    "sentence": ("sentence", "SentenceEmbedder"),
+}
 
 MODEL_FORMS = (
     '"lexical" or "hashing" (no training), "fasttext" (trained on the lake), a path to a fastText '
@@ -152,35 +158,18 @@ def create_embedder(
 def load_embedder(folder: str | Path, *, verify: bool = False) -> Embedder:
     """Open an embedder that was saved; its arrays are mapped into memory, not read."""
     model = stored.load(Path(folder), verify=verify)
-    embedder = _classes(model.kind).from_stored(model)
+    if model.kind not in _CLASSES:
+        raise EmbedderError(f"A model of kind {model.kind!r} is not known to this version.")
+    if model.kind != "lexical":
+        require("torch", f"The model {model.kind!r}")
+    module, name = _CLASSES[model.kind]
+    embedder = getattr(import_module(f"embed.{module}"), name).from_stored(model)
     if verify and embedder.recompute_fingerprint() != model.fingerprint:
         raise EmbedderError(
             f"The model in {folder} does not have the fingerprint it was saved with; build the "
             "index again."
         )
     return with_precision(embedder, model.precision or SINGLE)
-
-
-def _classes(kind: str) -> Any:
-    if kind in (*_SUBWORD_KINDS, "hashing", "sentence"):
-        require("torch", f"The model {kind!r}")
-    if kind in _SUBWORD_KINDS:
-        from embed.subword import SubwordEmbedder
-
-        return SubwordEmbedder
-    if kind == "hashing":
-        from embed.hashing import HashingEmbedder
-
-        return HashingEmbedder
-    if kind == "lexical":
-        from embed.lexical import LexicalEmbedder
-
-        return LexicalEmbedder
-    if kind == "sentence":
-        from embed.sentence import SentenceEmbedder
-
-        return SentenceEmbedder
-    raise EmbedderError(f"A model of kind {kind!r} is not known to this version.")
 
 
 def _train(corpus: str | Path | None, dimensions: int | None, value_vectors: str) -> Embedder:

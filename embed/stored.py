@@ -36,7 +36,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.lib import format as npy
 
-from embed import stored
 from embed.protocol import Embedder, Values
 from pexeso.errors import EmbedderError, OutputError
 from pexeso.runtime.buffers import string_buffers
@@ -92,7 +91,11 @@ class ArrayModel:
 
     def save(self, folder: str | Path) -> None:
         """Write `embedder.json`, arrays and words into a folder that is new or empty."""
-        save(Path(folder), self.kind, dict(self.options), self.fingerprint, self._arrays())
+        path, model_fingerprint = Path(folder), self.fingerprint
+        with writing_model(path):
+            for name, part in self._arrays().items():
+                _write_part(path, name, part)
+            write_description(path, self.kind, self.options, model_fingerprint)
 
 
 @dataclass(frozen=True)
@@ -177,20 +180,6 @@ def fingerprint(kind: str, options: Mapping[str, Any], parts: Mapping[str, Part]
     return digest.hexdigest()
 
 
-def save(
-    folder: Path,
-    kind: str,
-    options: Mapping[str, Any],
-    model_fingerprint: str,
-    parts: Mapping[str, Part],
-) -> None:
-    """Write a model into a new or empty folder, the description last: it marks a finished one."""
-    with writing_model(folder):
-        for name, part in parts.items():
-            _write_part(folder, name, part)
-        write_description(folder, kind, options, model_fingerprint)
-
-
 @contextmanager
 def writing_model(folder: Path) -> Iterator[None]:
     """Make a folder to write a model into; OutputError if it is not empty or a write fails."""
@@ -220,7 +209,7 @@ def _failures_explained(folder: Path) -> Iterator[None]:
 def write_description(
     folder: Path, kind: str, options: Mapping[str, Any], model_fingerprint: str
 ) -> None:
-    """Write `embedder.json` for the files that lie in the folder."""
+    """Write `embedder.json` for the files that lie in the folder: it marks a finished model."""
     files = {
         path.relative_to(folder).as_posix(): {
             "bytes": path.stat().st_size,
@@ -385,7 +374,7 @@ class HalfPrecision:
     def save(self, folder: str | Path) -> None:
         """Write the model; `embed.load_embedder` gives it back with its precision."""
         self.whole.save(folder)
-        stored.set_precision(Path(folder), HALF)
+        set_precision(Path(folder), HALF)
 
 
 def in_half(vectors: np.ndarray) -> np.ndarray:

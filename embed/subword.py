@@ -17,7 +17,6 @@ order, and float64 is rounded to float32 once, at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any
 
@@ -32,6 +31,7 @@ from embed.words import Vocabulary, WordIndex, as_strings, split_words
 from pexeso.errors import EmbedderError
 from pexeso.runtime.buffers import string_buffers
 from pexeso.runtime.compiled import compiled
+from pexeso.runtime.ranges import runs_within
 
 loops = compiled("embed.loops")
 
@@ -83,11 +83,9 @@ more."""
 _TEXT_BYTES, _BYTES_PER_VALUE = 8 << 20, 16
 """Text that is split into words at a time, with so many bytes added for each value."""
 
-_NGRAM_BYTES = 8 << 20
-"""Most memory for the n-grams of the words that are hashed at a time: it fits a cache."""
-
-_BYTES_PER_NGRAM = 64
-"""Memory for one n-gram: its place in the hashing table and mask, its row as int64, and slack."""
+MOST_NGRAMS = (8 << 20) // 64
+"""N-grams of the words that are hashed at a time: their memory fits a cache, with 64 bytes for
+each: its place in the hashing table and mask, its row as int64, and slack."""
 
 _VALUES_PER_BLOCK = 1 << 13
 """Values that are summed at a time; words of one block alone share the memory for their vectors."""
@@ -151,8 +149,8 @@ class SubwordEmbedder(stored.ArrayModel):
         strings = as_strings(values)
         result = np.empty((len(strings), self.dimensions), np.float32)
         sizes = pc.binary_length(strings).to_numpy(zero_copy_only=False) + _BYTES_PER_VALUE
-        for start, stop in bounded_chunks(sizes, _TEXT_BYTES):
-            self._embed_into(result[start:stop], strings.slice(start, stop - start))
+        for run in runs_within(sizes, _TEXT_BYTES):
+            self._embed_into(result[run], strings.slice(run.start, run.stop - run.start))
         return result
 
     @classmethod
@@ -182,7 +180,7 @@ class SubwordEmbedder(stored.ArrayModel):
         word_rows = rows if self._own_rows else np.full(len(words), -1, np.int64)
         counts = count_ngrams(words, self._min_n, self._max_n) + (word_rows >= 0)
         means = np.empty((len(words), self.dimensions), np.float32)
-        for piece in bounded_pieces(counts):
+        for piece in runs_within(counts, MOST_NGRAMS):
             some = words.slice(piece.start, piece.stop - piece.start)
             self._average(some, *self._row_ids(some, word_rows[piece]), means[piece])
         return means, counts > 0
@@ -309,22 +307,6 @@ def _check_lengths(kind: str, n_rows: int, n_own_rows: int, min_n: int, max_n: i
         raise EmbedderError(
             f"A {kind} model with n-grams of {min_n} to {max_n} characters needs rows for them."
         )
-
-
-def bounded_pieces(n_ngrams: np.ndarray) -> Iterator[slice]:
-    """Cut words into runs whose n-grams, so many for each word, can be hashed at a time."""
-    return (slice(*ends) for ends in bounded_chunks(n_ngrams * _BYTES_PER_NGRAM, _NGRAM_BYTES))
-
-
-def bounded_chunks(costs: np.ndarray, budget: int) -> Iterator[tuple[int, int]]:
-    """Cut 0..n into ranges of costs of at most the budget, or of one item that costs more."""
-    ends = np.cumsum(costs)
-    start = 0
-    while start < len(costs):
-        spent = ends[start - 1] if start else 0
-        stop = max(int(np.searchsorted(ends, spent + budget, side="right")), start + 1)
-        yield start, stop
-        start = stop
 
 
 def row_lengths(vectors: np.ndarray) -> np.ndarray:

@@ -9,8 +9,6 @@ spread over all partitions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from partition.clustering import row_chunks
@@ -27,39 +25,22 @@ FIT_BATCH = 4096
 STEPS_OF_ONE = float(1 << 18)
 
 
-@dataclass(frozen=True, eq=False)
-class Codebook:
-    """Centroids that cut the vector space into regions."""
-
-    # float32 (b, dimensions): at most 256, none where nothing in the sample had a meaning
-    centroids: np.ndarray
-
-    @property
-    def n_regions(self) -> int:
-        """Number of regions: one a centroid, and the last one for values without meaning."""
-        return len(self.centroids) + 1
-
-    @property
-    def no_meaning(self) -> int:
-        """The region of values without meaning."""
-        return len(self.centroids)
-
-
-def fit_codebook(sample: np.ndarray, *, n_codes: int = MAX_CODES, seed: int = 0) -> Codebook:
-    """Fit a codebook by k-means on a sample of vectors.
+def fit_codebook(sample: np.ndarray, *, n_codes: int = MAX_CODES, seed: int = 0) -> np.ndarray:
+    """Fit a codebook by k-means on a sample of vectors: float32 (b, dimensions), its centroids.
 
     The result depends on the set of vectors in the sample and on the seed, not on their order:
     vectors are made distinct and sorted first, and k-means runs in one thread, because the order in
     which threads add up is not repeatable. It runs in float64 and the centroids are rounded, so
     that the kernels of a processor do not show. Zero vectors are left out; there are as many
-    centroids as distinct vectors where these are fewer than `n_codes`.
+    centroids as distinct vectors where these are fewer than `n_codes`: none where nothing in the
+    sample had a meaning.
     """
     if not 1 <= n_codes <= MAX_CODES:
         raise InputError(f"n_codes must be a whole number from 1 to {MAX_CODES}. Got {n_codes!r}.")
     sample = _checked(sample)
     distinct = np.unique(sample[sample.any(axis=1)], axis=0)
     if len(distinct) <= n_codes:
-        return Codebook(distinct)
+        return distinct
     # scikit-learn is imported here, because importing this package must stay cheap.
     require("sklearn", "Clustering columns into partitions")
     from sklearn.cluster import MiniBatchKMeans
@@ -70,17 +51,17 @@ def fit_codebook(sample: np.ndarray, *, n_codes: int = MAX_CODES, seed: int = 0)
     )
     with threadpool_limits(limits=1):
         model.fit(distinct.astype(np.float64))
-    return Codebook(_in_steps(model.cluster_centers_).astype(np.float32) / np.float32(STEPS_OF_ONE))
+    return _in_steps(model.cluster_centers_).astype(np.float32) / np.float32(STEPS_OF_ONE)
 
 
-def assign(vectors: np.ndarray, codebook: Codebook) -> np.ndarray:
+def assign(vectors: np.ndarray, centroids: np.ndarray) -> np.ndarray:
     """Region of every vector: its nearest centroid, the lowest number where two are equally near.
 
-    Zero vectors get `Codebook.no_meaning`. Memory beside the input and the result is that of one
-    chunk of about a million products.
+    Zero vectors get the region behind those of the centroids. Memory beside the input and the
+    result is that of one chunk of about a million products.
     """
-    vectors, centroids = _checked(vectors), codebook.centroids
-    codes = np.full(len(vectors), codebook.no_meaning, dtype=np.int32)
+    vectors, no_meaning = _checked(vectors), len(centroids)
+    codes = np.full(len(vectors), no_meaning, dtype=np.int32)
     if not len(centroids):
         return codes
     if vectors.shape[1] != centroids.shape[1]:
@@ -95,7 +76,7 @@ def assign(vectors: np.ndarray, codebook: Codebook) -> np.ndarray:
     for rows in row_chunks(len(vectors), max(centroids.shape)):
         chunk = vectors[rows]
         nearest = np.argmax(_in_steps(chunk) @ steps.T - half_norms, axis=1)
-        codes[rows] = np.where(chunk.any(axis=1), nearest, codebook.no_meaning)
+        codes[rows] = np.where(chunk.any(axis=1), nearest, no_meaning)
     return codes
 
 

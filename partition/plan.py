@@ -43,7 +43,7 @@ from partition.clustering import (
     row_chunks,
     seed_centres,
 )
-from partition.codebook import MAX_CODES, Codebook, assign, fit_codebook
+from partition.codebook import MAX_CODES, assign, fit_codebook
 from pexeso.errors import InputError, LakeError
 from pexeso.runtime.exchange import (
     BucketWriter,
@@ -84,7 +84,6 @@ _FEATURES = pa.schema(
         ("tie", pa.int64()),
     ]
 )
-CODES = pa.schema([("value", pa.string()), ("code", pa.int32())])
 ASSIGNED = pa.schema(
     [
         ("column_id", pa.int64()),
@@ -294,7 +293,7 @@ class _Features:
     def sums(self, centres: np.ndarray) -> Partials:
         """Sum the columns by their nearest centres."""
         total = Partials.zeros(*centres.shape)
-        for sums in self.run(partial(_sum_by_centre, centres=centres), self.paths):
+        for sums in self.run(partial(sum_by_centre, centres=centres), self.paths):
             total.add(sums)
         return total
 
@@ -307,26 +306,26 @@ class _Features:
 _FARTHEST_FIRST = [("divergence", "descending"), ("tie", "ascending")]
 
 
-def _rows_of(path: Path) -> Iterator[pa.RecordBatch]:
-    yield from pq.ParquetFile(path).iter_batches(BATCH_ROWS)
-
-
 def _of_least_ties(path: Path, attempt: Attempt, *, highest_tie: int) -> pa.Table:
     return pq.read_table(
         path, filters=pc.field("tie") < highest_tie, use_threads=False, partitioning=None
     )
 
 
-def _sum_by_centre(path: Path, attempt: Attempt, *, centres: np.ndarray) -> Partials:
-    return sums_of(_rows_of(path), centres)
+def sum_by_centre(path: Path, attempt: Attempt, *, centres: np.ndarray) -> Partials:
+    total = Partials.zeros(*centres.shape)
+    for _, features in columns_in(path, centres.shape[1]):
+        total.add(partial_sums(features, centres))
+    return total
 
 
 def _farthest(path: Path, attempt: Attempt, *, centres: np.ndarray, n: int) -> pa.Table:
-    rows = pa.Table.from_batches(
-        add_divergences(_rows_of(path), centres),
-        _FEATURES.append(pa.field("divergence", pa.float64())),
-    )
-    return rows.sort_by(_FARTHEST_FIRST).slice(0, n)
+    parts = [
+        part.append_column("divergence", pa.array(nearest(features, centres)[1]))
+        for part, features in columns_in(path, centres.shape[1])
+    ]
+    schema = _FEATURES.append(pa.field("divergence", pa.float64()))
+    return pa.Table.from_batches(parts, schema).sort_by(_FARTHEST_FIRST).slice(0, n)
 
 
 def _features(
@@ -334,7 +333,7 @@ def _features(
     folder: Path,
     postings: Sequence[Path],
     vectors: Sequence[Path],
-    codebook: Codebook,
+    codebook: np.ndarray,
     n_columns: int,
     dimensions: int,
     seed: int,
@@ -355,7 +354,7 @@ def _features(
     gather = partial(_histograms, placed=folder / "counts", n_parts=n_parts, seed=seed)
     run(gather, range(n_parts))
     paths = sorted((folder / "features").glob("*.parquet"))
-    return _Features(run, paths, codebook.n_regions)
+    return _Features(run, paths, len(codebook) + 1)
 
 
 def _split_pairs(path: Path, attempt: Attempt, *, n_buckets: int) -> None:
@@ -370,16 +369,19 @@ def _count_codes(
     *,
     placed: Path,
     n_buckets: int,
-    codebook: Codebook,
+    codebook: np.ndarray,
     dimensions: int,
     n_parts: int,
 ) -> None:
     """Count the values of a bucket by column and region, for the tasks that own the columns."""
     bucket, path = item
+    values, codes = [], []
     rows = pq.ParquetFile(path).iter_batches(BATCH_ROWS, columns=["value", "vector"])
-    codes = pa.Table.from_batches(encode_values(rows, codebook, dimensions), CODES).combine_chunks()
-    known = codes["value"].combine_chunks()
-    regions = np.append(codes["code"].to_numpy(), np.int32(codebook.no_meaning))
+    for part in _slices(rows, dimensions):
+        values.append(part["value"])
+        codes.append(assign(matrix_of(part["vector"], dimensions), codebook))
+    known = pa.chunked_array(values, pa.string()).combine_chunks()
+    regions = np.concatenate([*codes, np.array([len(codebook)], np.int32)])
     with BucketWriter(attempt.path("counts", "part.arrow"), n_parts, _COUNTS) as writer:
         for batch in batches_of_bucket(bucket_files(placed), bucket, n_buckets):
             place = pc.index_in(batch["value"], value_set=known).fill_null(len(known)).to_numpy()
@@ -434,8 +436,10 @@ def _divide(
     n_ranges: int,
 ) -> int:
     """Cut the clusters into pieces, and write the partition that each column gets."""
-    assign = partial(_assign, centres=centres, dimensions=dimensions, entry_bytes=entry_bytes)
-    features.run(assign, features.paths)
+    place_columns = partial(
+        assign_columns, centres=centres, dimensions=dimensions, entry_bytes=entry_bytes
+    )
+    features.run(place_columns, features.paths)
     n_clusters = len(centres)
     cut_out = partial(_cut, placed=folder / "assigned", n_clusters=n_clusters, limits=limits)
     pieces_of_clusters = features.run(cut_out, range(n_clusters))
@@ -456,14 +460,19 @@ def _divide(
     return int(partitions.max()) + 1
 
 
-def _assign(
+def assign_columns(
     path: Path, attempt: Attempt, *, centres: np.ndarray, dimensions: int, entry_bytes: int
 ) -> None:
-    assigned = assign_columns(_rows_of(path), centres, dimensions, entry_bytes)
+    """Write the size of each column, its nearest centre and the divergence from it: `ASSIGNED`."""
     file = attempt.path("assigned", "part.arrow")
     with BucketWriter(file, len(centres), ASSIGNED) as writer:
-        for batch in assigned:
-            writer.add(batch, batch["cluster"].to_numpy())
+        for part, features in columns_in(path, centres.shape[1]):
+            clusters, divergences = nearest(features, centres)
+            n_values = part["n_values"].to_numpy()
+            n_bytes = balance.partition_bytes(n_values, n_values, dimensions, entry_bytes)
+            columns = [part["column_id"], pa.array(n_bytes), part["tie"]]
+            rows = [*columns, pa.array(clusters), pa.array(divergences)]
+            writer.add(pa.RecordBatch.from_arrays(rows, schema=ASSIGNED), clusters)
 
 
 def _cut(
@@ -491,10 +500,6 @@ def _choose(item: tuple[int, np.ndarray], attempt: Attempt, *, placed: Path, n_r
     _split_plan(attempt, rows["column_id"].to_numpy(), chosen, n_ranges)
 
 
-# What tasks apply to their batches: one slice of a batch at a time is a dense matrix of at most
-# `partition.clustering.CHUNK_ELEMENTS` numbers.
-
-
 def matrix_of(vectors: pa.Array, dimensions: int) -> np.ndarray:
     """Turn a list array into a matrix: float32 (n, dimensions), zeros where it is null."""
     lengths = pc.list_value_length(vectors)
@@ -518,47 +523,14 @@ def features_of(batch: pa.RecordBatch, n_features: int) -> np.ndarray:
     return normalise(counts)
 
 
-def encode_values(
-    batches: Iterable[pa.RecordBatch], codebook: Codebook, dimensions: int
-) -> Iterator[pa.RecordBatch]:
-    """``(value, vector)`` to :data:`CODES`: the region of every value."""
-    for part in _slices(batches, dimensions):
-        codes = assign(matrix_of(part.column("vector"), dimensions), codebook)
-        yield pa.RecordBatch.from_arrays([part.column("value"), pa.array(codes)], schema=CODES)
-
-
-def sums_of(batches: Iterable[pa.RecordBatch], centres: np.ndarray) -> Partials:
-    """Sum the features of columns by their nearest centres."""
-    total = Partials.zeros(*centres.shape)
-    for part in _slices(batches, centres.shape[1]):
-        total.add(partial_sums(features_of(part, centres.shape[1]), centres))
-    return total
-
-
-def add_divergences(
-    batches: Iterable[pa.RecordBatch], centres: np.ndarray
-) -> Iterator[pa.RecordBatch]:
-    """Append ``divergence: float64`` to features: to the nearest centre."""
-    for part in _slices(batches, centres.shape[1]):
-        divergences = nearest(features_of(part, centres.shape[1]), centres)[1]
-        yield part.append_column("divergence", pa.array(divergences))
-
-
-def assign_columns(
-    batches: Iterable[pa.RecordBatch], centres: np.ndarray, dimensions: int, entry_bytes: int = 4
-) -> Iterator[pa.RecordBatch]:
-    """Features to :data:`ASSIGNED`: every column's size, nearest centre and divergence from it."""
-    for part in _slices(batches, centres.shape[1]):
-        clusters, divergences = nearest(features_of(part, centres.shape[1]), centres)
-        n_values = part.column("n_values").to_numpy()
-        n_bytes = balance.partition_bytes(n_values, n_values, dimensions, entry_bytes)
-        columns = [part.column("column_id"), pa.array(n_bytes), part.column("tie")]
-        yield pa.RecordBatch.from_arrays(
-            [*columns, pa.array(clusters), pa.array(divergences)], schema=ASSIGNED
-        )
+def columns_in(path: Path, n_features: int) -> Iterator[tuple[pa.RecordBatch, np.ndarray]]:
+    """Yield the columns of a file of features, some at a time, with their histograms."""
+    for part in _slices(pq.ParquetFile(path).iter_batches(BATCH_ROWS), n_features):
+        yield part, features_of(part, n_features)
 
 
 def _slices(batches: Iterable[pa.RecordBatch], width: int) -> Iterator[pa.RecordBatch]:
+    """Cut batches so that each row as so many numbers is a matrix of bounded memory."""
     for batch in batches:
         for rows in row_chunks(batch.num_rows, width):
             yield batch.slice(rows.start, rows.stop - rows.start)

@@ -14,6 +14,7 @@ import numpy as np
 
 from embed.registry import check_choices
 from embed.stored import HALF, check_precision
+from pexeso.engine.options import CELLS, MAPS, MAX_AXES, MAX_CODE_BITS, METRICS, PIVOT_CHOICES
 from pexeso.errors import InputError
 from pexeso.lake.choose import ColumnRules
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -29,9 +30,6 @@ from pexeso.store.io.table_history import plain_state
 if TYPE_CHECKING:
     from pexeso.semantic.thresholds.advice import Advice
 
-METRICS = ("euclidean", "angular")
-MAPS = ("projection", "pivots")
-CELLS = ("blocks", "grid")
 OF_VECTORS = (
     "dimensions", "vector_precision", "metric", "map", "n_axes", "cells", "n_pivots", "n_levels",
     "pivot_choice",
@@ -64,13 +62,12 @@ ALL = "all"
 """What `k` is where every column is wanted."""
 
 DEFAULT_MIN_CONTAINMENT = 0.7
-MAX_CODE_BITS = 62
 
 _CHOICES = {
-    "metric": METRICS, "pivot_choice": ("pca", "random"), "map": ("auto", *MAPS), "cells": CELLS,
+    "metric": METRICS, "pivot_choice": PIVOT_CHOICES, "map": ("auto", *MAPS), "cells": CELLS,
 }  # fmt: skip
 _BOUNDS: dict[str, tuple[int, int | None]] = {
-    "n_axes": (1, 127),
+    "n_axes": (1, MAX_AXES),
     "n_pivots": (1, MAX_CODE_BITS),
     "n_levels": (1, MAX_CODE_BITS),
     "min_partitions": (1, None),

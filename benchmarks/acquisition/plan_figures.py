@@ -107,7 +107,7 @@ def market_tables(market: Market) -> list[MarketTable]:
             rows.select,
             ListedPrices(name, of_table[name]),
             numeric=frozenset(market.about.numeric) & set(rows.column_names),
-            dependencies=tuple(market.about.dependencies.get(name, ())),
+            find_dependencies=partial(tuple, market.about.dependencies.get(name, ())),
         )
         for name, rows in market.tables.items()
     ]

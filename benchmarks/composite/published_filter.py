@@ -11,22 +11,18 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from pexeso.composite.row_keys import RowFilter
+
 _SYMBOLS = " 0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 @dataclass(frozen=True)
-class PublishedXash:
+class PublishedXash(RowFilter):
     """The published program of XASH, in plain Python."""
 
-    bits: int = 128
     ones: int = 6
 
     name = "xash"
-
-    @property
-    def n_words(self) -> int:
-        """Number of 64-bit words of a hash."""
-        return self.bits // 64
 
     def hashes(self, texts: pa.Array) -> np.ndarray:
         """Hash texts: uint64 (n, bits / 64)."""

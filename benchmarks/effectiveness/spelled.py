@@ -13,8 +13,9 @@ from benchmarks.effectiveness.similar import Measure, Pieces
 from embed.protocol import Embedder
 from pexeso.build.parts.metadata import sparse_vectors
 from pexeso.engine.sparse.partition import SparsePartition, build_partition
-from pexeso.engine.sparse.search import Work, find_rows
+from pexeso.engine.sparse.search import find_rows
 from pexeso.engine.sparse.vectors import pair_distances
+from pexeso.engine.stats import SearchStats
 
 ROWS = 500
 """Values that are compared with all others at a time."""
@@ -34,7 +35,7 @@ def by_spelling(embedder: Embedder) -> Measure:
         limit, n_threads = float(np.sqrt((1 - cutoff) / 2)), len(os.sched_getaffinity(0))
         for start in range(0, len(queries), ROWS):
             some = queries[slice(start, start + ROWS)]
-            matches = find_rows(partition, some, limit, n_threads, Work())
+            matches = find_rows(partition, some, limit, n_threads, SearchStats())
             row = np.repeat(np.arange(len(some)), np.diff(matches.offsets))
             column = order[matches.members]
             distances = pair_distances(some.take(row), held.take(column))

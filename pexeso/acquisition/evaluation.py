@@ -25,7 +25,7 @@ from hashlib import blake2b
 import numpy as np
 
 from pexeso.acquisition.graph import JoinGraph
-from pexeso.acquisition.plans import Join, JoinTree
+from pexeso.acquisition.plans import Join, JoinTree, PlanMeasures
 from pexeso.acquisition.quality import CodedDependency, Dependency, text_ranks
 from pexeso.acquisition.row_counts import (
     Chosen,
@@ -58,17 +58,6 @@ class OutOfTime(Exception):
     """A measure took longer than a search has."""
 
 
-@dataclass(frozen=True)
-class PlanBounds:
-    """What is known of a plan before its correlation is measured."""
-
-    price: float
-    informativeness: float
-    quality: float
-    n_rows: int
-    max_correlation: float
-
-
 class Evaluator:
     def __init__(
         self,
@@ -87,15 +76,15 @@ class Evaluator:
         self._marginals: dict[tuple[tuple[int, ...], tuple[Column, ...]], tuple[float, float]] = {}
         self._entropies: dict[tuple[Column, bytes], float] = {}
 
-    def bounds(self, tree: JoinTree) -> PlanBounds:
-        """Return all that is linear in the rows of the tables."""
+    def bounds(self, tree: JoinTree) -> PlanMeasures:
+        """Return all that is linear in the rows of the tables, and a bound on the correlation."""
         n_rows = self.n_rows(tree)
-        return PlanBounds(
+        return PlanMeasures(
             tree.price(self._graph),
             tree.weight,
             self.quality(tree),
-            n_rows,
             self._max_correlation(tree) if n_rows else 0.0,
+            n_rows,
         )
 
     def n_rows(self, tree: JoinTree) -> int:

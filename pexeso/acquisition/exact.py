@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from pexeso.acquisition.evaluation import Column, Evaluator, OutOfTime, PlanBounds
+from pexeso.acquisition.evaluation import Column, Evaluator, OutOfTime
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import (
     BY_ENDS,
@@ -51,7 +51,7 @@ class Limits:
 @dataclass(frozen=True)
 class _Bounded:
     tree: JoinTree
-    bounds: PlanBounds
+    bounds: PlanMeasures  # Of which the correlation is a bound
     number: int
     is_tight: bool = False
 
@@ -216,7 +216,7 @@ class _Search:
         self._waiting.sort(key=_by_bound)
         while self._waiting and limit != 0:
             plan = self._waiting[-1]
-            if plan.bounds.max_correlation <= self._front.best + _TOLERANCE:
+            if plan.bounds.correlation <= self._front.best + _TOLERANCE:
                 break
             if not plan.is_tight:
                 self._waiting[-1] = self._tightened(plan)
@@ -237,11 +237,10 @@ class _Search:
 
     def _is_beaten(self, plan: _Bounded) -> bool:
         bounds = plan.bounds
-        return self._front.beats(bounds.price, bounds.quality, bounds.max_correlation)
+        return self._front.beats(bounds.price, bounds.quality, bounds.correlation)
 
     def _measure(self, plan: _Bounded) -> None:
         """Measure a plan's correlation; where time is over it is put back."""
-        bounds = plan.bounds
         try:
             if time.perf_counter() > self._evaluator.deadline and self._front.plans:
                 raise OutOfTime
@@ -250,14 +249,11 @@ class _Search:
             self._unmeasured.append(plan)
             return
         self._n_evaluated += 1
-        measures = PlanMeasures(
-            bounds.price, bounds.informativeness, bounds.quality, correlation, bounds.n_rows
-        )
-        self._front.add(plan.tree, measures)
+        self._front.add(plan.tree, replace(plan.bounds, correlation=correlation))
 
     def _tightened(self, plan: _Bounded) -> _Bounded:
-        tight = min(plan.bounds.max_correlation, self._evaluator.tighter_bound(plan.tree))
-        return replace(plan, bounds=replace(plan.bounds, max_correlation=tight), is_tight=True)
+        tight = min(plan.bounds.correlation, self._evaluator.tighter_bound(plan.tree))
+        return replace(plan, bounds=replace(plan.bounds, correlation=tight), is_tight=True)
 
     def _proved(self, is_whole: bool) -> Iterable[FoundPlan]:
         for position, (tree, measures) in enumerate(self._front.ranked()):
@@ -270,14 +266,14 @@ class _Search:
                     and other.bounds.quality >= measures.quality
                 )
                 if beatable:
-                    bound = max(bound, other.bounds.max_correlation)
+                    bound = max(bound, other.bounds.correlation)
             optimal = bound <= measures.correlation + _TOLERANCE
             gap = 0.0 if optimal else _gap(bound, measures.correlation)
             yield FoundPlan(tree, measures, optimal, gap)
 
 
 def _by_bound(plan: _Bounded) -> tuple[float, int]:
-    return plan.bounds.max_correlation, -plan.number
+    return plan.bounds.correlation, -plan.number
 
 
 def _gap(bound: float, correlation: float) -> float:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -51,9 +52,7 @@ def hash_positions(
     if len(names) == 1:
         distinct, inverse = list(tokens), codes[0]
     else:
-        joint = codes[0]
-        for column in codes[1:]:
-            joint = paired_codes(joint, column)
+        joint = reduce(paired_codes, codes)
         _, rows, inverse = np.unique(joint, return_index=True, return_inverse=True)
         pairs = zip(tokens, codes, strict=True)
         distinct = [column.take(pa.array(numbers[rows])) for column, numbers in pairs]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.acquisition.quality import Dependency, LazyDependencies, discovered
+from pexeso.acquisition.quality import Dependency, discovered
 from pexeso.acquisition.tables import MarketPrices, MarketTable, ReadColumns
 from pexeso.errors import InputError
 from pexeso.joins.aggregation import read_numbers
@@ -122,10 +122,14 @@ class LakeMarket:
         def read(names: Sequence[str]) -> pa.Table:
             return self.rows.read(table, n_rows, names, numeric)
 
-        dependencies = LazyDependencies(lambda: discovered(read, columns, numeric))
-        price = self.prices.of_table(table, columns, read)
         return MarketTable(
-            table, columns, n_rows, read, price, numeric=numeric, dependencies=dependencies
+            table,
+            columns,
+            n_rows,
+            read,
+            self.prices.of_table(table, columns, read),
+            numeric=numeric,
+            find_dependencies=lambda: discovered(read, columns, numeric),
         )
 
     def _holds_codes(self, table: str, label: str) -> bool:
@@ -153,7 +157,6 @@ def own_table(name: str, rows: pa.Table, joined: Collection[str] = ()) -> Market
         )
 
     columns = tuple(rows.column_names)
-    dependencies = LazyDependencies(lambda: _discovered(read, columns, numeric))
     return MarketTable(
         name,
         columns,
@@ -161,7 +164,7 @@ def own_table(name: str, rows: pa.Table, joined: Collection[str] = ()) -> Market
         read,
         owned=True,
         numeric=numeric,
-        dependencies=dependencies,
+        find_dependencies=lambda: _discovered(read, columns, numeric),
     )
 
 

@@ -167,13 +167,6 @@ class JoinTree:
         ]
         return math.fsum(prices)
 
-    def purchases(self, graph: JoinGraph) -> list[Purchase]:
-        return [
-            Purchase(table, columns, graph.tables[table].price(columns))
-            for table, columns in self.columns.items()
-            if not graph.tables[table].owned
-        ]
-
     def rooted(self, root: str) -> list[tuple[str, Join | None]]:
         """Return each table and the join that leads to it, from a root outwards."""
         order: list[tuple[str, Join | None]] = [(root, None)]
@@ -199,22 +192,6 @@ class JoinTree:
             if (one <= side and not other & side) or (other <= side and not one & side):
                 joins.append(join)
         return joins
-
-
-@dataclass(frozen=True)
-class Purchase:
-    table: str
-    columns: tuple[str, ...]
-    price: float
-
-    @property
-    def sql(self) -> str:
-        return f"SELECT {', '.join(map(quoted, self.columns))} FROM {quoted(self.table)}"
-
-
-def quoted(name: str) -> str:
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ each counted as often as it is there: a sample that does not depend on the order
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import reduce
 from itertools import combinations
 
 import numpy as np
@@ -109,8 +109,8 @@ def approximate_dependencies(
     left_sides: dict[str, list[frozenset[str]]] = {name: [] for name in names}
     result = []
     for left in (left for n in range(1, max_left + 1) for left in combinations(names, n)):
-        x = _joint_codes([codes[name] for name in left])
-        if _is_key(x, weights):
+        x = reduce(paired_codes, [codes[name] for name in left])
+        if len(np.unique(x)) == int(weights.sum()):  # a key
             continue
         for right in (name for name in names if name not in left):
             if any(part < set(left) for part in left_sides[right]):
@@ -138,17 +138,6 @@ def text_ranks(column: pa.Array, name: str = "") -> np.ndarray:
     return ranks[pieces.indices.to_numpy()]
 
 
-def _is_key(x: np.ndarray, weights: np.ndarray) -> bool:
-    return len(np.unique(x)) == int(weights.sum())
-
-
-def _joint_codes(columns: Sequence[np.ndarray]) -> np.ndarray:
-    codes = columns[0]
-    for column in columns[1:]:
-        codes = paired_codes(codes, column)
-    return codes
-
-
 MAX_ROWS = 10_000  # Rows of a table that dependencies are discovered on
 
 # Columns of a table among which dependencies are discovered: the first that hold no numbers.
@@ -158,26 +147,6 @@ MAX_COLUMNS = 32
 MAX_PAIRED = 10
 
 _MISSING = np.uint64(0x9E3779B97F4A7C15)
-
-
-@dataclass(eq=False)
-class LazyDependencies(Sequence[Dependency]):
-    """Dependencies that are worked out when they are first asked for."""
-
-    make: Callable[[], tuple[Dependency, ...]]
-
-    @cached_property
-    def _known(self) -> tuple[Dependency, ...]:
-        return tuple(self.make())
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def __getitem__(self, at: int) -> Dependency:
-        return self._known[at]
-
-    def __iter__(self) -> Iterator[Dependency]:
-        return iter(self._known)
 
 
 def discovered(

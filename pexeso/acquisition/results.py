@@ -29,6 +29,10 @@ FEW_ROWS = 30  # Rows of a join below which a warning says that they tell little
 _MOSTLY = 0.5
 
 
+_WORTH = (
+    "price", "correlation", "share", "chance", "chance_share", "quality", "informativeness",
+    "optimal", "gap",
+)  # fmt: skip
 _MEASURES = ("price", "correlation", "quality", "informativeness", "rows", "optimal", "gap")
 
 
@@ -229,11 +233,17 @@ class AcquisitionPlan(AsTables):
             evaluator = Evaluator(graph, coded)
         path = tuple(_outwards(tree))
         order = {join.right: at for at, join in enumerate(path, 1)}
-        bought = sorted(tree.purchases(graph), key=lambda purchase: order.get(purchase.table, 0))
-        owned = [name for name in tree.tables if graph.tables[name].owned]
+        bought, owned = [], []
+        for name, columns in tree.columns.items():
+            known = graph.tables[name]
+            if known.owned:
+                owned.append(PlanTable(name, columns, "", 0.0))
+            else:
+                sql = f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(name)}"
+                bought.append(PlanTable(name, columns, sql, known.price(columns)))
         return cls(
-            tuple(PlanTable(deal.table, deal.columns, deal.sql, deal.price) for deal in bought),
-            tuple(PlanTable(name, tree.columns[name], "", 0.0) for name in owned),
+            tuple(sorted(bought, key=lambda plan_table: order.get(plan_table.table, 0))),
+            tuple(owned),
             path,
             tree.have,
             tree.want,
@@ -297,15 +307,7 @@ class AcquisitionPlan(AsTables):
         return {
             "tables": [{**vars(table), "columns": list(table.columns)} for table in self.tables],
             "path": [join.to_dict() for join in self.path],
-            "price": self.price,
-            "correlation": self.correlation,
-            "share": self.share,
-            "chance": self.chance,
-            "chance_share": self.chance_share,
-            "quality": self.quality,
-            "informativeness": self.informativeness,
-            "optimal": self.optimal,
-            "gap": self.gap,
+            **{name: getattr(self, name) for name in _WORTH},
             **({} if self.intervals is None else {"intervals": self.intervals}),
             "proof": self.proof,
             "rows": self.rows,
@@ -316,6 +318,11 @@ class AcquisitionPlan(AsTables):
             ],
             "warnings": list(self.warnings),
         }
+
+
+def quoted(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def _outwards(tree: JoinTree) -> Iterator[PlanJoin]:

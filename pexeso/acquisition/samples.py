@@ -39,6 +39,7 @@ from pexeso.joins.measures import (
     merged_rows,
 )
 from pexeso.lake.frames.tables import take_cells
+from pexeso.runtime.ranges import runs_within
 
 _CHUNK = 1 << 21  # Pairs of rows that are drawn at once
 
@@ -254,20 +255,14 @@ def _thinned(
     """
     (left_rows, left_counts), (right_rows, right_counts) = _by_values(*left), _by_values(*right)
     matches = KeyMatches(*key_codes(left_rows, right_rows, on))
-    ends = np.cumsum(matches.sizes)
     seed = int.from_bytes(blake2b(draw.encode(), digest_size=8).digest())
     generator = np.random.Generator(np.random.PCG64(seed))
     parts = [(np.zeros(0, np.int64),) * 3]
-    first = 0
-    while first < len(ends):
-        # As many left rows as have at most _CHUNK pairs, one at least.
-        before = int(ends[first - 1]) if first else 0
-        last = max(int(np.searchsorted(ends, before + _CHUNK, side="right")), first + 1)
-        one, two = matches.pairs(first, last)
+    for run in runs_within(matches.sizes, _CHUNK):
+        one, two = matches.pairs(run.start, run.stop)
         drawn = generator.binomial(left_counts[one] * right_counts[two], rate)
         mask = drawn > 0
         parts.append((one[mask], two[mask], drawn[mask]))
-        first = last
     one, two, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
     result = take_cells(left_rows, pa.array(one))
     others = take_cells(right_rows, pa.array(two))

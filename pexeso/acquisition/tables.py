@@ -12,6 +12,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -65,14 +66,6 @@ class ListedPrices:
 
     table: str
     of_column: Mapping[str, float]
-
-    def __post_init__(self) -> None:
-        for column, price in self.of_column.items():
-            if not 0 <= price < math.inf:
-                raise InputError(
-                    f"The price of {column!r} of '{self.table}' must be a finite number from 0, "
-                    f"got {price}."
-                )
 
     def __call__(self, names: Collection[str]) -> float:
         missing = sorted(set(names) - set(self.of_column))
@@ -198,7 +191,11 @@ class MarketTable:
     price: PriceOf = free
     owned: bool = False
     numeric: frozenset[str] = frozenset()
-    dependencies: tuple[Dependency, ...] = ()
+    find_dependencies: Callable[[], Sequence[Dependency]] = tuple
+
+    @cached_property
+    def dependencies(self) -> Sequence[Dependency]:
+        return self.find_dependencies()
 
     def require(self, column: str) -> None:
         if column not in self.columns:

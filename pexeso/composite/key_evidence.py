@@ -25,7 +25,7 @@ from pexeso.composite.key_explanation import (
 )
 from pexeso.composite.row_keys import RowKeys, build_row_keys
 from pexeso.composite.search import KeyQuery, key_query, search_keys
-from pexeso.engine.lists import distinct_numbers, offsets_of
+from pexeso.engine.lists import distinct_numbers, offsets_of, places_among
 from pexeso.lake.columns import label_columns, spec_of
 from pexeso.lake.frames.columns import texts_of_cells
 from pexeso.lake.readings import LOSSY, read_columns
@@ -101,8 +101,7 @@ class OneTable:
         return len(distinct_numbers(held[held >= 0]))
 
     def key_of_row(self, columns: Sequence[int]) -> np.ndarray:
-        rows, codes = self._whole()
-        of_key = self._every_key()
+        of_key, rows, codes = self._whole()
         for part, column in enumerate(columns):
             of_key, rows, codes, _ = self._narrowed(part, column, of_key, rows, codes)
         key_of_code = np.zeros(len(self.keys), np.int64)
@@ -113,9 +112,8 @@ class OneTable:
 
     def mappings(self, at_least: int) -> tuple[list[KeyMapping], bool]:
         """List the mappings that join some number of keys at least, those with most first."""
-        rows, codes = self._whole()
         walk = _Walk(self, at_least)
-        mappings = list(walk.follow((), self._every_key(), rows, codes))
+        mappings = list(walk.follow((), *self._whole()))
         return sorted(
             mappings, key=lambda mapping: (-mapping.matched, mapping.columns)
         ), walk.left >= 0
@@ -135,11 +133,9 @@ class OneTable:
         row = int(np.argmax(held.sum(axis=1)))
         return row, held[row]
 
-    def _every_key(self) -> np.ndarray:
-        return np.zeros(len(self.keys), np.int64)
-
-    def _whole(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.arange(len(self.cells)), np.zeros(len(self.cells), np.int64)
+    def _whole(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        of_key, codes = (np.zeros(len(part), np.int64) for part in (self.keys, self.cells))
+        return of_key, np.arange(len(self.cells)), codes
 
     def _narrowed(
         self, part: int, column: int, of_key: np.ndarray, rows: np.ndarray, codes: np.ndarray
@@ -150,7 +146,7 @@ class OneTable:
         key_codes = np.where((of_key >= 0) & (values >= 0), of_key * base + values, _NONE)
         present = np.where(cells >= 0, codes * base + cells, _NONE)
         both = np.intersect1d(key_codes[key_codes >= 0], present[present >= 0])
-        code, new = _places(key_codes, both), _places(present, both)
+        code, new = places_among(key_codes, both), places_among(present, both)
         mask = new >= 0
         return code, rows[mask], new[mask], int(np.count_nonzero(code >= 0))
 
@@ -179,14 +175,6 @@ class _Walk:
                 yield KeyMapping(chosen, narrowed[-1])
             else:
                 yield from self.follow(chosen, *narrowed[:-1])
-
-
-def _places(codes: np.ndarray, among: np.ndarray) -> np.ndarray:
-    """Return the place of each code among ascending ones, -1 for one that is not there."""
-    if not len(among):
-        return np.full(len(codes), _NONE, np.int64)
-    at = np.minimum(np.searchsorted(among, codes), len(among) - 1)
-    return np.where(among[at] == codes, at, _NONE)
 
 
 def one_table(key: Sequence[pa.Array | pa.ChunkedArray], table: pa.Table) -> OneTable:

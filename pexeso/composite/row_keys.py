@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
 from math import log
-from typing import Any, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -47,29 +47,39 @@ _NO_FIT = (
 )
 
 
-class RowFilter(Protocol):
-    """A hash of texts. A row is hashed by all the bits that its values set: its super key."""
+@dataclass(frozen=True)
+class RowFilter:
+    """The parameters of a hash of texts. A query must be hashed by those of the lake.
 
-    name: str
+    A row is hashed by all the bits that its values set: its super key.
+    """
+
+    bits: int = 128  # Of a hash: 64, 128, 256 or 512
+
+    name: ClassVar[str]
 
     @property
     def n_words(self) -> int:
         """Number of 64-bit words of a hash."""
+        return self.bits // 64
 
     def hashes(self, texts: pa.Array) -> np.ndarray:
         """Hash texts: uint64 (n, n_words)."""
+        hashes = np.zeros((len(texts), self.n_words), np.uint64)
+        self.set_bits(*utf8_of(texts), hashes)
+        return hashes
+
+    def set_bits(self, offsets: np.ndarray, data: np.ndarray, hashes: np.ndarray) -> None:
+        """Set the bits of texts, given as UTF-8, in their hashes."""
+        raise NotImplementedError
 
 
-@dataclass(frozen=True, eq=False)
-class SuperKeys:
+class SuperKeys(NamedTuple):
     """The super key of each row."""
 
     hashing: RowFilter
     # uint64 (rows, words): the most significant word first, which holds the length bits of XASH
     words: np.ndarray
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "words", np.asarray(self.words))
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,10 +308,7 @@ def _require(what: str, bits: Any, count_name: str, count: Any, minimum: int) ->
 
 
 @dataclass(frozen=True)
-class Xash:
-    """The parameters of XASH. A query must be hashed by those of the lake."""
-
-    bits: int = 128  # Of a hash: 64, 128, 256 or 512
+class Xash(RowFilter):
     # Most bits that a text sets, at least 2: one for its length, the others for its letters (alpha
     # in the paper)
     ones: int = 6
@@ -311,16 +318,8 @@ class Xash:
     def __post_init__(self) -> None:
         _require("XASH", self.bits, "ones", self.ones, 2)
 
-    @property
-    def n_words(self) -> int:
-        return self.bits // 64
-
-    def hashes(self, texts: pa.Array) -> np.ndarray:
-        """Hash texts: uint64 (n, bits / 64)."""
-        offsets, data = utf8_of(texts)
-        hashes = np.zeros((len(texts), self.n_words), np.uint64)
+    def set_bits(self, offsets: np.ndarray, data: np.ndarray, hashes: np.ndarray) -> None:
         loops.xash(offsets, data, _segments(), self.bits, self.ones - 1, hashes)
-        return hashes
 
 
 @cache
@@ -344,10 +343,7 @@ def _segments() -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Bloom:
-    """The parameters of a Bloom filter. A query must be hashed by those of the lake."""
-
-    bits: int = 128  # Of a hash: 64, 128, 256 or 512
+class Bloom(RowFilter):
     # Bits that a value sets, at least 1; some of them may be the same. `hashes_for` is the best
     # number for rows of a given width.
     n_hashes: int = 9
@@ -357,16 +353,8 @@ class Bloom:
     def __post_init__(self) -> None:
         _require("a Bloom filter", self.bits, "n_hashes", self.n_hashes, 1)
 
-    @property
-    def n_words(self) -> int:
-        return self.bits // 64
-
-    def hashes(self, texts: pa.Array) -> np.ndarray:
-        """Hash texts: uint64 (n, bits / 64)."""
-        offsets, data = utf8_of(texts)
-        hashes = np.zeros((len(texts), self.n_words), np.uint64)
+    def set_bits(self, offsets: np.ndarray, data: np.ndarray, hashes: np.ndarray) -> None:
         loops.bloom(offsets, data, self.bits, self.n_hashes, hashes)
-        return hashes
 
 
 def hashes_for(bits: int, columns: float) -> int:

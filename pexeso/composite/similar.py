@@ -20,8 +20,9 @@ import numpy as np
 
 from pexeso.composite.row_keys import RowKeys
 from pexeso.composite.search import KeyMatch, KeyQuery, rows_with
-from pexeso.engine.lists import offsets_of, ranges
+from pexeso.engine.lists import offsets_of, places_among, ranges
 from pexeso.runtime.compiled import compiled
+from pexeso.runtime.ranges import runs_within
 
 loops = compiled("pexeso.composite.loops")
 
@@ -126,8 +127,8 @@ class SimilarSearch:
             tables = np.intersect1d(tables, having)
         matching = {i: _sorted(rows, cells) for i, cells in similar.items()}
         matches: list[KeyMatch] = []
-        for begin, end in pieces(self._sizes[tables] * rows.widths[tables], self._most_cells):
-            matches += self._matches(tables[begin:end], matching, at_least)
+        for some in runs_within(self._sizes[tables] * rows.widths[tables], self._most_cells):
+            matches += self._matches(tables[some], matching, at_least)
             matches.sort(key=lambda match: (-match.keys, match.table))
             if k is not None and len(matches) >= k:
                 del matches[k:]
@@ -184,8 +185,8 @@ class SimilarSearch:
         table = tables[np.searchsorted(starts, every, side="right") - 1]
         parts = [
             part
-            for begin, end in pieces(rows.widths[table], self._most_cells)
-            for part in self._pairs_of(every[begin:end], table[begin:end], matching)
+            for some in runs_within(rows.widths[table], self._most_cells)
+            for part in self._pairs_of(every[some], table[some], matching)
         ]
         return _joined(parts, self._query.n_columns)
 
@@ -212,15 +213,15 @@ class SimilarSearch:
         tried, cost = lists[first].codes, costs[first]
         bases = offsets_of(np.array([len(part.columns) for part in lists]))
         columns = np.concatenate([part.columns for part in lists])
-        for begin, end in pieces(cost, self._most_cells):
-            row_position = np.repeat(tried[begin:end] // n_values, cost[begin:end])
-            starts = self._key_ends[first][tried[begin:end] % n_values]
-            keys = self._key_order[first][ranges(starts, cost[begin:end])]
+        for some in runs_within(cost, self._most_cells):
+            row_position = np.repeat(tried[some] // n_values, cost[some])
+            starts = self._key_ends[first][tried[some] % n_values]
+            keys = self._key_order[first][ranges(starts, cost[some])]
             positions = np.empty((len(keys), 0), np.int64)
             for i in range(m):
                 codes = row_position * n_values + self._keys[keys, i]
-                at = np.searchsorted(lists[i].codes, codes)
-                hits = np.flatnonzero(_is_at(lists[i].codes, at, codes))
+                at = places_among(codes, lists[i].codes)
+                hits = np.flatnonzero(at >= 0)
                 row_position, keys = row_position[hits], keys[hits]
                 positions = np.column_stack([positions[hits], at[hits]])
             begins, ends = (
@@ -244,8 +245,8 @@ class SimilarSearch:
         row_position = np.repeat(np.arange(len(rows)), widths)
         column = ranges(np.zeros(len(rows), np.int64), widths)
         cells = self._cells(rows, tables, row_position, column)
-        at = np.searchsorted(self._numbers, cells)
-        hits = np.flatnonzero(_is_at(self._numbers, at, cells))
+        at = places_among(cells, self._numbers)
+        hits = np.flatnonzero(at >= 0)
         return row_position[hits], column[hits], self._values[at[hits]]
 
     def _similar_cells(
@@ -309,24 +310,6 @@ def _joined(parts: Sequence[_Pairs], m: int) -> _Pairs:
         np.concatenate([part.ends + base for part, base in zip(parts, bases, strict=False)]),
         np.concatenate([part.columns for part in parts]),
     )
-
-
-def _is_at(sorted_numbers: np.ndarray, positions: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Return whether each number is at its position, bool (n,)."""
-    inside = positions < len(sorted_numbers)
-    hits = np.zeros(len(positions), bool)
-    hits[inside] = sorted_numbers[positions[inside]] == numbers[inside]
-    return hits
-
-
-def pieces(costs: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:
-    """Cut n things into pieces that cost no more than `limit` together, or are one thing."""
-    ends, begin = np.cumsum(costs), 0
-    while begin < len(ends):
-        spent = ends[begin - 1] if begin else 0
-        end = max(begin + 1, int(np.searchsorted(ends, spent + limit, side="right")))
-        yield begin, end
-        begin = end
 
 
 def _match(

@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.composite.row_keys import RowKeys
-from pexeso.composite.similar import SimilarCells, SimilarSearch, pieces
+from pexeso.composite.similar import SimilarCells, SimilarSearch
 from pexeso.engine.lists import damage_made_plain, distinct_numbers, offsets_of, ranges
 from pexeso.engine.stats import SearchStats
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -35,6 +35,7 @@ from pexeso.lake.readings import read_cells
 from pexeso.lake.tokens import key_forms
 from pexeso.options import SearchOptions
 from pexeso.results.query import Hit, query_from_values
+from pexeso.runtime.ranges import runs_within
 from pexeso.semantic.partition_loader import posting_arrays
 from pexeso.sets.overlap.dictionary import find_texts
 from pexeso.store.arrays import take_texts, take_wide
@@ -189,8 +190,8 @@ def _distinct_cells(
     tables = np.searchsorted(rows.table_columns, columns, side="right") - 1
     starts = rows.table_cells[tables] + columns - rows.table_columns[tables]
     sizes, widths = np.diff(rows.table_rows)[tables], rows.widths[tables]
-    for begin, end in pieces(sizes, CHUNK_CELLS):
-        run = slice(begin, end)
+    for run in runs_within(sizes, CHUNK_CELLS):
+        begin, end = run.start, run.stop
         which = np.repeat(np.arange(begin, end), sizes[run])
         row = ranges(np.zeros(end - begin, np.int64), sizes[run])
         cells = rows.cells[starts[which] + row * widths[which]].astype(np.int64)

@@ -90,6 +90,20 @@ def ranked_numbers(numbers: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]
     return used, rank[numbers]
 
 
+def places_among(numbers: np.ndarray, ordered: np.ndarray) -> np.ndarray:
+    """Return the place of each number among ascending ones, -1 for one that is not there: int64.
+
+    Examples
+    --------
+    >>> places_among(np.array([5, 3, 9]), np.array([2, 5])).tolist()
+    [1, -1, -1]
+    """
+    if not len(ordered):
+        return np.full(len(numbers), -1, np.int64)
+    at = np.minimum(np.searchsorted(ordered, numbers), len(ordered) - 1)
+    return np.where(ordered[at] == numbers, at, -1)
+
+
 def offsets_of(sizes: np.ndarray) -> np.ndarray:
     """Return where each of n ranges begins that stand one after the other: int64 (n + 1,)."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])

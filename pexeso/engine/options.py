@@ -11,7 +11,7 @@ from pexeso.errors import InputError
 if TYPE_CHECKING:
     import torch
 
-METRIC_NAMES = ("euclidean", "angular")
+METRICS = ("euclidean", "angular")
 MAPS = ("projection", "pivots")
 PIVOT_CHOICES = ("pca", "random")
 CELLS = ("blocks", "grid")
@@ -37,9 +37,9 @@ class Metric:
     name: str = "euclidean"
 
     def __post_init__(self) -> None:
-        if self.name not in METRIC_NAMES:
+        if self.name not in METRICS:
             raise InputError(
-                f"The metric must be one of {', '.join(METRIC_NAMES)}. Got {self.name!r} "
+                f"The metric must be one of {', '.join(METRICS)}. Got {self.name!r} "
                 "instead. For a cosine similarity use "
                 "the angular or Euclidean metric: on unit vectors d = sqrt(2 - 2 cos)."
             )

@@ -8,7 +8,7 @@ this interface, and need not know which it is. Nothing here loads torch.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -17,7 +17,6 @@ import numpy as np
 
 from pexeso.engine.lists import ranges
 from pexeso.engine.stats import SearchStats
-from pexeso.errors import InputError
 from pexeso.runtime.threads import FEW_PAIRS, require_memory_for_pairs
 
 if TYPE_CHECKING:
@@ -43,19 +42,6 @@ class Lemma(StrEnum):
 
 ALL_LEMMAS = frozenset(Lemma)
 MATCHING_LEMMAS = {Lemma.PIVOT_MATCHING, Lemma.VECTOR_CELL_MATCHING, Lemma.CELL_CELL_MATCHING}
-
-
-def lemma_set(names: Iterable[str]) -> frozenset[Lemma]:
-    """Turn names such as ``"L1"`` into a set of filters."""
-    allowed = [lemma.value for lemma in Lemma]
-    chosen = list(names)
-    unknown = [name for name in chosen if name not in allowed]
-    if unknown:
-        raise InputError(
-            f"lemmas must be among {', '.join(allowed)}. Got {', '.join(map(repr, unknown))} "
-            "instead."
-        )
-    return frozenset(Lemma(name) for name in chosen)
 
 
 # Matching pairs that are sorted together, which takes a fraction of a second.

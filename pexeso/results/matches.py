@@ -328,15 +328,9 @@ class Match(ColumnMatch, Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON form that the command line prints."""
-        return {
-            "table": self.table,
-            "column": self.column,
-            "joinability": self.joinability,
-            "matched": self.matched,
-            "total": self.total,
-            "joinability_of": self.joinability_of,
-            **({} if self.similarity is None else {"similarity": self.similarity}),
-        }
+        names = ("table", "column", "joinability", "matched", "total", "joinability_of")
+        similarity = {} if self.similarity is None else {"similarity": self.similarity}
+        return {name: getattr(self, name) for name in names} | similarity
 
 
 def pairs_document(match: Match) -> dict[str, Any]:

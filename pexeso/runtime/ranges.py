@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +24,16 @@ def runs_of_lists(offsets: np.ndarray, size: int) -> list[slice]:
     begins = np.searchsorted(offsets, np.arange(offsets[0], offsets[-1], size))
     bounds = sorted({*begins.tolist(), *range(0, len(offsets) - 1, size), len(offsets) - 1})
     return [slice(*run) for run in pairwise(bounds)]
+
+
+def runs_within(costs: np.ndarray, limit: int) -> Iterator[slice]:
+    """Yield runs of things that cost at most `limit` together, or are one that costs more."""
+    ends, begin = np.cumsum(costs), 0
+    while begin < len(ends):
+        spent = ends[begin - 1] if begin else 0
+        end = max(int(np.searchsorted(ends, spent + limit, side="right")), begin + 1)
+        yield slice(begin, end)
+        begin = end
 
 
 Ranges = list[tuple[int, int]]

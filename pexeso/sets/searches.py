@@ -19,7 +19,7 @@ from pexeso.engine.copies import (
     next_request,
     numbered_by_text,
 )
-from pexeso.engine.lists import offsets_of, ranges
+from pexeso.engine.lists import offsets_of, places_among, ranges
 from pexeso.errors import IndexCorruptError
 from pexeso.lake.catalog import TABLES
 from pexeso.lake.left_out import groups_of
@@ -299,7 +299,7 @@ def _texts_of(shard: Shard, tokens: np.ndarray) -> pa.Array:
     positions = np.full(len(tokens), -1, np.int64)
     for start in range(0, len(dictionary), CHUNK_NUMBERS):
         numbers = np.asarray(dictionary.numbers[start : start + CHUNK_NUMBERS])
-        at = np.minimum(np.searchsorted(tokens, numbers), len(tokens) - 1)
-        hits = np.flatnonzero(tokens[at] == numbers)
+        at = places_among(numbers, tokens)
+        hits = np.flatnonzero(at >= 0)
         positions[at[hits]] = start + hits
     return take_texts(dictionary.texts, positions)

@@ -65,7 +65,7 @@ def market_table(name, rows, *, price=None, owned=False, numeric=(), dependencie
     if price is None:
         price = free if owned else EntropyPrices(rows.select)
     facts = name, tuple(rows.column_names), rows.num_rows, rows.select
-    return MarketTable(*facts, price, owned, frozenset(numeric), tuple(dependencies))
+    return MarketTable(*facts, price, owned, frozenset(numeric), lambda: dependencies)
 
 
 def correct_rows(table, dependency):

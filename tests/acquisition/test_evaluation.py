@@ -49,7 +49,7 @@ def test_no_correlation_is_above_its_bounds(seed, natural):
         bounds = evaluator.bounds(tree)
         if bounds.n_rows:
             correlation = evaluator.correlation(tree)
-            assert correlation <= bounds.max_correlation + 1e-9
+            assert correlation <= bounds.correlation + 1e-9
             assert correlation <= evaluator.tighter_bound(tree) + 1e-9
 
 

@@ -10,6 +10,7 @@ import pytest
 from benchmarks.dance_published.graphs import components
 from benchmarks.dance_published.natural import natural_graph
 from pexeso.acquisition.graph import JoinEdge, candidate_sets, edges_of
+from pexeso.acquisition.searches import require_prices
 from pexeso.acquisition.tables import CodedColumns, EntropyPrices, ListedPrices, MarketTable
 from pexeso.errors import ColumnNotFoundError, InputError
 from tests.acquisition.motivating_tables import TABLES
@@ -190,7 +191,7 @@ def test_an_edge_is_the_same_from_both_sides(graph):
 @pytest.mark.parametrize("price", [-1, math.inf, math.nan])
 def test_prices_are_finite_and_not_negative(price):
     with pytest.raises(InputError, match="finite number from 0"):
-        ListedPrices("t", {"a": price})
+        require_prices({"t": {"a": price}})
 
 
 def test_a_missing_price_is_named():

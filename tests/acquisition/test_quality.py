@@ -10,12 +10,12 @@ import pytest
 from pexeso.acquisition import quality as module
 from pexeso.acquisition.quality import (
     Dependency,
-    LazyDependencies,
     approximate_dependencies,
     discovered,
     sampled,
     text_ranks,
 )
+from pexeso.acquisition.tables import MarketTable
 from pexeso.errors import ColumnNotFoundError
 from pexeso.joins.measures import column_of
 from tests.acquisition.motivating_tables import TABLES, joined
@@ -241,7 +241,7 @@ def test_worked_out_when_they_are_asked_for():
         made.append(1)
         return (Dependency(("a",), "b"),)
 
-    lazy = LazyDependencies(make)
+    table = MarketTable("t", ("a", "b"), 0, pa.table({}).select, find_dependencies=make)
     assert made == []
-    assert list(lazy) == [Dependency(("a",), "b")]
-    assert (len(lazy), lazy[0].right, made) == (1, "b", [1])
+    assert table.dependencies == table.dependencies == (Dependency(("a",), "b"),)
+    assert made == [1]

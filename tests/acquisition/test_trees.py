@@ -33,10 +33,6 @@ def test_columns_prices_and_statements_of_a_plan(graph):
     )
     assert tree.columns == {"a": ("x", "y"), "b": ("x", "z"), "c": ("x", "z")}
     assert tree.price(graph) == 4
-    assert [purchase.sql for purchase in tree.purchases(graph)] == [
-        'SELECT "x", "y" FROM "a"',
-        'SELECT "x", "z" FROM "b"',
-    ]
     assert [table for table, _ in tree.rooted("c")] == ["c", "b", "a"]
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from embed import create_embedder, load_embedder
 from embed.stored import HALF, SINGLE, HalfPrecision, in_half, with_precision
 from pexeso.engine import metrics
-from pexeso.engine.options import METRIC_NAMES, Metric
+from pexeso.engine.options import METRICS, Metric
 from pexeso.errors import EmbedderError, InputError
 
 VALUES = ["oslo", "bergen", "", "new york city", None]
@@ -24,7 +24,7 @@ def unit_rows(rng: np.random.Generator, n: int, dims: int, spread: float) -> np.
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
-@pytest.mark.parametrize("metric", METRIC_NAMES)
+@pytest.mark.parametrize("metric", METRICS)
 @given(st.integers(0, 2**32), st.sampled_from((1, 2, 7, 64, 4096)), st.sampled_from((0, 2, 6)))
 def test_no_distance_moves_by_more_than_is_said(metric, seed, dims, spread):
     rng, measure = np.random.default_rng(seed), Metric(metric)

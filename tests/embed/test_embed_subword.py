@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embed import hashing, subword
-from embed.subword import SubwordEmbedder, bounded_chunks
+from embed.subword import SubwordEmbedder
 from pexeso.errors import EmbedderError, InputError
+from pexeso.runtime.ranges import runs_within
 
 EMBEDDER = hashing.create(17, buckets=512)
 VALUE = st.one_of(st.none(), st.text(st.sampled_from("abcé東 <>/👍"), max_size=30))
@@ -146,9 +147,7 @@ def test_arrays_that_do_not_fit_together_are_refused() -> None:
 
 @given(costs=st.lists(st.integers(0, 20), max_size=30), budget=st.integers(1, 25))
 def test_chunks_cover_everything_within_the_budget(costs: list[int], budget: int) -> None:
-    chunks = list(bounded_chunks(np.array(costs, np.int64), budget))
-    assert [place for start, stop in chunks for place in range(start, stop)] == list(
-        range(len(costs))
-    )
-    for start, stop in chunks:
-        assert stop - start == 1 or sum(costs[start:stop]) <= budget
+    runs = list(runs_within(np.array(costs, np.int64), budget))
+    assert [at for run in runs for at in range(run.start, run.stop)] == list(range(len(costs)))
+    for run in runs:
+        assert run.stop - run.start == 1 or sum(costs[run]) <= budget

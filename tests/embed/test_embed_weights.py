@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from embed import create_embedder, fasttext, hashing, load_embedder
-from embed.corpus import frequent_words, rarity
+from embed import corpus, create_embedder, fasttext, hashing, load_embedder
+from embed.corpus import rarity
 from embed.fasttext import TrainingOptions
 from embed.subword import SubwordEmbedder
 from pexeso.errors import EmbedderError, InputError
@@ -54,10 +54,14 @@ def test_wrong_weights_are_refused(weights: list[float], message: str) -> None:
         )
 
 
-def test_frequent_words_come_by_count_then_by_bytes(tmp_path: Path) -> None:
+def test_frequent_words_come_by_count_then_by_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "corpus").write_text("b a c\nb ü a\n", encoding="utf-8")
-    words, counts, n_tokens = frequent_words(tmp_path / "corpus", 3)
-    assert (words.to_pylist(), counts.tolist(), n_tokens) == (["a", "b", "c"], [2, 2, 1], 6)
+    monkeypatch.setattr(corpus, "MAX_WORDS", 3)
+    words, weights = corpus.weighed_words(tmp_path / "corpus")
+    assert words.to_pylist() == ["a", "b", "c"]
+    np.testing.assert_array_equal(weights, rarity(words, np.array([2, 2, 1]), 6))
 
 
 def test_hashing_weighs_by_a_corpus_and_keeps_the_vectors_of_words(tmp_path: Path) -> None:

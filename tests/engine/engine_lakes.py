@@ -22,7 +22,7 @@ from pexeso.engine.options import (
     CELLS,
     MAPS,
     MAX_CODE_BITS,
-    METRIC_NAMES,
+    METRICS,
     VECTOR_PRECISIONS,
     Metric,
     PartitionLayoutOptions,
@@ -41,7 +41,7 @@ KERNELS = (
 
 ROW_KERNELS = ("compiled", "torch")  # those that compare mapped coordinates one by one
 
-MAPS_AND_METRICS = tuple((chosen, metric) for chosen in MAPS for metric in METRIC_NAMES)
+MAPS_AND_METRICS = tuple((chosen, metric) for chosen in MAPS for metric in METRICS)
 TAUS = ("zero", "tie", "above", "below", "largest", "paper", "middle")
 
 
@@ -221,7 +221,7 @@ def options(
     draw,
     maps: tuple[str, ...] = MAPS,
     cells: tuple[str, ...] = CELLS,
-    metrics: tuple[str, ...] = METRIC_NAMES,
+    metrics: tuple[str, ...] = METRICS,
 ) -> PartitionLayoutOptions:
     chosen = {"map": draw(st.sampled_from(maps)), "cells": draw(st.sampled_from(cells))}
     if chosen["map"] == "projection":
@@ -246,7 +246,7 @@ def cases(
     min_values: int = 0,
     maps: tuple[str, ...] = MAPS,
     cells: tuple[str, ...] = CELLS,
-    metrics: tuple[str, ...] = METRIC_NAMES,
+    metrics: tuple[str, ...] = METRICS,
 ) -> Case:
     """Draw a lake of any kind with a query and a threshold.
 

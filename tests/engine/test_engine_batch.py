@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from pexeso.engine.dense.search import BatchCounter, BatchQuery
+from pexeso.engine.dense.search import BatchQuery, batch_counts
 
 PARTITION = SimpleNamespace(device=torch.device("cpu"), n_columns=9)
 
@@ -29,7 +29,7 @@ def test_values_that_cannot_match_or_never_occur_are_in_no_group():
         BatchQuery(torch.tensor([2, 0]), torch.tensor([0, 4]), 3),
     ]
     kernel = GivenCounts([2, 0, 0], [4, 8, 1], [3, 2, 3])
-    answers = BatchCounter(PARTITION, kernel, queries, place).count(None)
+    answers = batch_counts(PARTITION, kernel, queries, place, None)
     assert [(columns.tolist(), counts.tolist()) for columns, counts in answers] == [
         ([1, 8], [3, 2]),
         ([], []),
@@ -42,5 +42,5 @@ def test_values_that_cannot_match_or_never_occur_are_in_no_group():
 
 
 def test_a_batch_of_none_has_no_answer():
-    counter = BatchCounter(PARTITION, GivenCounts([], [], []), [], np.zeros(0, np.int64))
-    assert counter.count(None) == []
+    kernel = GivenCounts([], [], [])
+    assert batch_counts(PARTITION, kernel, [], np.zeros(0, np.int64), None) == []

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from engine_lakes import METRIC_NAMES, sphere
+from engine_lakes import METRICS, sphere
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -95,7 +95,7 @@ def test_thresholds_and_fractions_are_each_other_s_inverse():
     assert Metric("euclidean").threshold(1.0) == Metric("angular").threshold(1.0) == 2.0
     assert Metric("angular").threshold(0.5) == pytest.approx(math.sqrt(2), abs=1e-15)
     fractions = torch.linspace(0, 1, 21, dtype=torch.float64)
-    for name in METRIC_NAMES:
+    for name in METRICS:
         metric = Metric(name)
         tau = torch.tensor(
             [metric.threshold(float(fraction)) for fraction in fractions], dtype=torch.float64
@@ -105,7 +105,7 @@ def test_thresholds_and_fractions_are_each_other_s_inverse():
         torch.testing.assert_close(metric.fraction(tau), fractions, rtol=0, atol=1e-7)
 
 
-@pytest.mark.parametrize("metric", METRIC_NAMES)
+@pytest.mark.parametrize("metric", METRICS)
 def test_a_distance_beyond_the_largest_by_rounding_is_no_fraction_beyond_one_for_the_angle(metric):
     fraction = float(Metric(metric).fraction(torch.tensor([2.0000001], dtype=torch.float64)))
     assert fraction == pytest.approx(1.0, abs=1e-6)

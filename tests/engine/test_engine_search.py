@@ -7,7 +7,7 @@ import pytest
 import torch
 from engine_lakes import (
     KERNELS,
-    METRIC_NAMES,
+    METRICS,
     Case,
     as_dict,
     build,
@@ -177,7 +177,7 @@ def test_column_pairs_are_those_of_brute_force_with_their_distances(case, random
     check_pairs(case, columns)
 
 
-@pytest.mark.parametrize("metric", METRIC_NAMES)
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("shape", ["uniform", "coarse"])
 @pytest.mark.parametrize("cells", CELLS)
 def test_a_query_value_that_is_a_pivot_meets_every_tie(metric, shape, cells):
@@ -205,7 +205,7 @@ def test_a_query_value_that_is_a_pivot_meets_every_tie(metric, shape, cells):
             assert hits.tolist() == np.flatnonzero(distances <= tau).tolist()
 
 
-@pytest.mark.parametrize("metric", METRIC_NAMES)
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("max_distance", [0.0, 0.06, 0.3, 1.0])
 def test_max_distance_is_a_fraction_of_the_largest_distance(metric, max_distance):
     rng = np.random.default_rng(11)
@@ -303,7 +303,7 @@ def test_the_count_needed_is_the_smallest_that_suffices(total, billionths):
     assert needed == 1 or (needed - 1) * 10**9 < billionths * total
 
 
-@pytest.mark.parametrize("metric", METRIC_NAMES)
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("cells", CELLS)
 def test_filters_leave_a_small_part_of_the_distances(metric, cells):
     """Filters that keep everything give right answers too, so the work is measured."""

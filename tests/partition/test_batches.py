@@ -1,12 +1,14 @@
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from partition import clustering as divergence
 from partition import plan
 from partition.clustering import SCALE, hash64, nearest, normalise, partial_sums
-from partition.codebook import Codebook, assign
+from pexeso.build.workers import Attempt
 from pexeso.errors import InputError
+from pexeso.runtime.exchange import read_bucket
 
 VECTORS = pa.list_(pa.float32())
 
@@ -49,38 +51,39 @@ def test_histograms_survive_the_way_through_a_batch():
     np.testing.assert_array_equal(features, normalise(counts)[7:27])
 
 
-def test_values_are_encoded_slice_by_slice(monkeypatch):
-    vectors = np.random.default_rng(1).normal(size=(30, 4)).astype(np.float32)
-    codebook = Codebook(vectors[:5])
-    batch = pa.record_batch(
-        {"value": [f"v{i}" for i in range(30)], "vector": pa.array(list(vectors), VECTORS)}
-    )
-    monkeypatch.setattr(divergence, "CHUNK_ELEMENTS", 28)
-    parts = list(plan.encode_values([batch], codebook, 4))
-    assert max(part.num_rows for part in parts) == 7
-    table = pa.Table.from_batches(parts)
-    assert table["value"].to_pylist() == batch.column("value").to_pylist()
-    np.testing.assert_array_equal(table["code"].to_numpy(), assign(vectors, codebook))
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "features.parquet"
+    pq.write_table(pa.Table.from_batches([_histogram_batch(_counts())]), path)
+    return path
 
 
-def test_partial_sums_survive_the_way_through_batches():
-    counts = _counts()
-    features = normalise(counts)
+def test_columns_are_read_slice_by_slice(file, monkeypatch):
+    monkeypatch.setattr(divergence, "CHUNK_ELEMENTS", 7 * 9 + 1)
+    rows, features = zip(*plan.columns_in(file, 9), strict=True)
+    assert max(part.num_rows for part in rows) == 7
+    assert [at for part in rows for at in part["column_id"].to_pylist()] == list(range(50))
+    np.testing.assert_array_equal(np.vstack(features), normalise(_counts()))
+
+
+def test_partial_sums_survive_the_way_through_batches(file, monkeypatch):
+    features = normalise(_counts())
     centres = features[[2, 9, 30]]
-    parts = _histogram_batch(counts)
-    back = plan.sums_of([parts.slice(0, 11), parts.slice(11)], centres)
+    monkeypatch.setattr(plan, "BATCH_ROWS", 11)
+    back = plan.sum_by_centre(file, None, centres=centres)
     whole = partial_sums(features, centres)
     for name in ("sums", "counts", "costs"):
         np.testing.assert_array_equal(getattr(back, name), getattr(whole, name), err_msg=name)
     assert back.costs.sum() / SCALE == pytest.approx(nearest(features, centres)[1].sum(), abs=1e-6)
 
 
-def test_columns_are_assigned_with_their_sizes():
+def test_columns_are_assigned_with_their_sizes(file, tmp_path):
     counts = _counts()
     features = normalise(counts)
-    table = pa.Table.from_batches(
-        list(plan.assign_columns([_histogram_batch(counts)], features[:4], 100))
-    )
+    attempt = Attempt(tmp_path)
+    plan.assign_columns(file, attempt, centres=features[:4], dimensions=100, entry_bytes=4)
+    parts = [read_bucket(tmp_path / "assigned", at, 4, plan.ASSIGNED) for at in range(4)]
+    table = pa.concat_tables(parts).sort_by("column_id")
     clusters, divergences = nearest(features, features[:4])
     np.testing.assert_array_equal(table["cluster"].to_numpy(), clusters)
     np.testing.assert_array_equal(table["divergence"].to_numpy(), divergences)

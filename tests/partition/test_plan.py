@@ -78,7 +78,7 @@ class Lake:
         codebook = fit_codebook(self.known[:190], n_codes=n_codes, seed=SEED)
         codes = assign(self.known, codebook)
         return normalise(
-            np.array([np.bincount(codes[v], minlength=codebook.n_regions) for v in self.values])
+            np.array([np.bincount(codes[v], minlength=len(codebook) + 1) for v in self.values])
         )
 
     def partitions(self, clustering, n_partitions):

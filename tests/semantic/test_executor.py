@@ -14,15 +14,13 @@ from searching_stores import SmallLake, query_of, scan_of
 
 from pexeso.engine import metrics
 from pexeso.engine.dense import prefixes
-from pexeso.engine.options import METRIC_NAMES, Metric, PartitionLayoutOptions
+from pexeso.engine.options import METRICS, Metric, PartitionLayoutOptions
 from pexeso.options import JOINABILITY_OF, SearchOptions
 from pexeso.semantic import partition_loader
 from pexeso.semantic import passes as single_query
 from pexeso.semantic.executor import search_store
 
-MAPS_AND_METRICS = [
-    (chosen, metric) for chosen in ("pivots", "projection") for metric in METRIC_NAMES
-]
+MAPS_AND_METRICS = [(chosen, metric) for chosen in ("pivots", "projection") for metric in METRICS]
 
 
 def unit(rows: np.ndarray) -> np.ndarray:

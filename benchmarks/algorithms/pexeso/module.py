@@ -15,7 +15,7 @@ from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.engine.partition import Partition
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.vector_space import ALL_LEMMAS, lemma_set
+from pexeso.engine.vector_space import Lemma
 from pexeso.errors import InputError
 
 
@@ -43,7 +43,7 @@ class Pexeso(Algorithm):
                 "Query arguments of pexeso are: lemmas, kernel. Got "
                 f"{', '.join(sorted(unknown))} instead."
             )
-        self._lemmas = lemma_set(arguments["lemmas"]) if "lemmas" in arguments else ALL_LEMMAS
+        self._lemmas = frozenset(map(Lemma, arguments.get("lemmas", Lemma)))
         self._kernel = choose_kernel(arguments.get("kernel", "auto"), self.device)
 
     def query(self, query: BenchmarkQuery) -> Answer:

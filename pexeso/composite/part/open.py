@@ -57,7 +57,7 @@ class RowShard:
         for description in self.filters:
             hashing = filter_from_json(description)
             words = open_array(self.folder / f"{SUPER_KEYS % hashing.name}.npy")
-            super_keys[hashing.name] = SuperKeys(hashing, words.view(np.uint64))
+            super_keys[hashing.name] = SuperKeys(hashing, np.asarray(words.view(np.uint64)))
         arrays = {name: open_array(self.folder / f"{name}.npy") for name in ARRAYS}
         rows = RowKeys(open_texts(self.folder / VALUES), **arrays, super_keys=super_keys)
         for what, texts, n in (

@@ -80,48 +80,47 @@ def cell_candidates(
     yield from grid_candidates(partition, query, threshold, max_pairs, stats)
 
 
-class BatchCounter:
-    def __init__(
-        self,
-        partition: Partition,
-        kernel: Kernel,
-        queries: Sequence[BatchQuery],
-        position: np.ndarray,
-    ) -> None:
-        self._partition, self._kernel, self._n_queries = partition, kernel, len(queries)
-        sizes = np.array([len(query.members) for query in queries], np.int64)
-        members, weights = (_joined(queries, name) for name in ("members", "weights"))
-        members = position[members]
-        mask = (members >= 0) & (weights > 0)
-        ends = np.concatenate([[0], np.cumsum(mask)])[np.concatenate([[0], np.cumsum(sizes)])]
-        needed = np.array([query.min_count for query in queries], np.int64)
-        weights = weights[mask]
-        # What is counted fits in half the bytes, unless rows are counted by the milliard.
-        self._is_short = int(weights.sum()) < 1 << 31 and partition.n_columns < 1 << 31
-        self._groups = Groups(
-            *(
-                torch.from_numpy(array).to(partition.device)
-                for array in (ends, members[mask], weights, needed)
-            )
-        )
+def batch_counts(
+    partition: Partition,
+    kernel: Kernel,
+    queries: Sequence[BatchQuery],
+    position: np.ndarray,
+    matches: Pairs,
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return each query column's columns, ascending, and their counts, int64.
 
-    def count(self, matches: Pairs) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return each query column's columns, ascending, and their counts, int64."""
-        which, column, count = self._kernel.count_batch(self._partition, matches, self._groups)
-        # numpy sorts several times as fast as torch; a thousand query columns may have millions of
-        # answers.
-        if which.device.type == "cpu":
-            order = torch.from_numpy(np.lexsort((column.numpy(), which.numpy())))
-        else:
-            order = torch.argsort(which * self._partition.n_columns + column)
-        sizes = torch.bincount(which, minlength=self._n_queries)
-        dtype = torch.int32 if self._is_short else torch.int64
-        columns, counts = to_host(torch.stack([column[order], count[order]]).to(dtype)).numpy()
-        ends = np.cumsum(sizes.numpy(force=True)).tolist()
-        return [
-            (columns[begin:end], counts[begin:end])
-            for begin, end in zip([0, *ends], ends, strict=False)
-        ]
+    `position` is where each value is among those that were searched, -1 for one that was not.
+    """
+    sizes = np.array([len(query.members) for query in queries], np.int64)
+    members, weights = (_joined(queries, name) for name in ("members", "weights"))
+    members = position[members]
+    mask = (members >= 0) & (weights > 0)
+    ends = np.concatenate([[0], np.cumsum(mask)])[np.concatenate([[0], np.cumsum(sizes)])]
+    needed = np.array([query.min_count for query in queries], np.int64)
+    weights = weights[mask]
+    groups = Groups(
+        *(
+            torch.from_numpy(array).to(partition.device)
+            for array in (ends, members[mask], weights, needed)
+        )
+    )
+    which, column, count = kernel.count_batch(partition, matches, groups)
+    # numpy sorts several times as fast as torch; a thousand query columns may have millions of
+    # answers.
+    if which.device.type == "cpu":
+        order = torch.from_numpy(np.lexsort((column.numpy(), which.numpy())))
+    else:
+        order = torch.argsort(which * partition.n_columns + column)
+    n_found = torch.bincount(which, minlength=len(queries))
+    # What is counted fits in half the bytes, unless rows are counted by the milliard.
+    is_short = int(weights.sum()) < 1 << 31 and partition.n_columns < 1 << 31
+    both = torch.stack([column[order], count[order]])
+    columns, counts = to_host(both.to(torch.int32 if is_short else torch.int64)).numpy()
+    ends = np.cumsum(n_found.numpy(force=True)).tolist()
+    return [
+        (columns[begin:end], counts[begin:end])
+        for begin, end in zip([0, *ends], ends, strict=False)
+    ]
 
 
 def to_host(numbers: torch.Tensor) -> torch.Tensor:
@@ -366,7 +365,6 @@ class _Work:
             threshold = self.threshold
         position = np.full(len(vectors), -1)
         position[real.numpy(force=True)] = np.arange(len(real))
-        counter = BatchCounter(partition, kernel, queries, position)
         matches: list[Pairs] = []
         query = Query(query_vectors, mapped, ones, 0)
         with stats.phase("block"):
@@ -382,7 +380,8 @@ class _Work:
             ):
                 return None
         with stats.phase("verify"):
-            return counter.count(join_pairs(matches, len(query_vectors), partition))
+            joined = join_pairs(matches, len(query_vectors), partition)
+            return batch_counts(partition, kernel, queries, position, joined)
 
     def within_memory(self, attempt: Callable[[_Work], Result]) -> Result:
         """Run a search, and retry it with a quarter of the pairs when a device is out of memory."""

@@ -57,7 +57,7 @@ class CompiledKernel(Kernel):
         stats: SearchStats,
     ) -> Pairs | None:
         blocks, view = partition.blocks, _walk_view(partition, query, threshold)
-        level, n_groups = _level_to_share(blocks.starts, len(query))
+        level, n_groups = _level_to_share(blocks.starts)
         runs = _runs(n_groups, _n_tasks(len(query) * len(blocks) // 4, _TESTS_A_TASK))
         # A walk stops while a whole block still fits; a single query value always fits.
         room = (max_pairs // len(runs) if len(query) > 1 else blocks.n_rows) + blocks.size
@@ -372,7 +372,7 @@ def _walk_view(partition: Partition, query: Query, threshold: Threshold) -> Any:
     )  # fmt: skip
 
 
-def _level_to_share(starts: torch.Tensor, n_queries: int) -> tuple[int, int]:
+def _level_to_share(starts: torch.Tensor) -> tuple[int, int]:
     """Return the coarsest level with a few groups for each thread, and its number of groups."""
     sizes = (starts[1:] - starts[:-1]).tolist()
     min_size = 1 if available_threads() == 1 else 4 * available_threads()

@@ -24,6 +24,7 @@ from pexeso.engine.published.grid import Grid, GridCells, Level, build_grid, lea
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import Lemma
 from pexeso.runtime.compiled import compiled
+from pexeso.runtime.ranges import runs_within
 
 if TYPE_CHECKING:
     from pexeso.engine.partition import Partition
@@ -127,7 +128,7 @@ def _runs_of_pairs(
         n_left = len(trial.pairs(some, slice(0, len(reached)), reached))
         share = max(1, n_left) / max(1, int(reached.sum()))
         limit = int(_MARGIN * max_pairs / max(share, _LEAST_SHARE))
-    todo = list(_runs_within(sizes, limit))[::-1]
+    todo = list(runs_within(sizes, limit))[::-1]
     while todo:
         run = todo.pop()
         counted = SearchStats()
@@ -147,15 +148,6 @@ def _halves(run: slice) -> list[slice]:
     """Return the second half, then the first, as runs are taken from the end of a list."""
     middle = (run.start + run.stop) // 2
     return [slice(middle, run.stop), slice(run.start, middle)]
-
-
-def _runs_within(sizes: np.ndarray, limit: int) -> Iterator[slice]:
-    """Cut items into runs of one item, or of sizes that sum to at most `limit`."""
-    reached, begin, before = np.cumsum(sizes), 0, 0
-    while begin < len(sizes):
-        end = max(int(np.searchsorted(reached, before + limit, side="right")), begin + 1)
-        yield slice(begin, end)
-        begin, before = end, int(reached[end - 1])
 
 
 def block(

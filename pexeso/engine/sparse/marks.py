@@ -76,23 +76,6 @@ class Marks:
         unknown, offsets = np.zeros(n_values, np.int64), np.zeros(n_values + 1, np.int64)
         return cls(unknown, unknown, unknown, offsets, np.zeros(0, np.int64))
 
-    @classmethod
-    def of_pairs(
-        cls,
-        forms: np.ndarray,
-        letters: np.ndarray,
-        sounds: np.ndarray,
-        values: np.ndarray,
-        marks: np.ndarray,
-    ) -> Marks:
-        """Put marks in order; `values`, int64, says which value has each."""
-        order = np.lexsort((marks, values))
-        values, marks = values[order], marks[order]
-        is_new = np.ones(len(marks), bool)
-        is_new[1:] = (values[1:] != values[:-1]) | (marks[1:] != marks[:-1])
-        sizes = np.bincount(values[is_new], minlength=len(forms))
-        return cls(forms, letters, sounds, offsets_of(sizes), marks[is_new])
-
     def __len__(self) -> int:
         return len(self.forms)
 

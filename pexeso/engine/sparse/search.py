@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -14,6 +13,7 @@ from pexeso.engine.lists import Lists, distinct_numbers, offsets_of
 from pexeso.engine.sparse.comparison import compare_rows, matches_by_comparison, pool
 from pexeso.engine.sparse.partition import SparsePartition
 from pexeso.engine.sparse.vectors import NO_COMMON_PAIR, SparseVectors
+from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import BatchColumn, ColumnCounts
 from pexeso.runtime.compiled import compiled
 from pexeso.runtime.progress import advance
@@ -34,23 +34,6 @@ _MATCHES_A_TASK = 1 << 12
 _LEAST_COSINE = 1e-9
 
 
-@dataclass
-class Work:
-    entries: int = 0
-    visits: int = 0
-    candidates: int = 0
-    decided: int = 0
-    lists_left_out: int = 0
-
-    def add(self, counts: np.ndarray) -> None:
-        entries, visits, decided, left_out, candidates = counts.tolist()
-        self.entries += entries
-        self.visits += visits
-        self.candidates += candidates
-        self.decided += decided
-        self.lists_left_out += left_out
-
-
 _kept = threading.local()
 
 
@@ -59,7 +42,7 @@ def matching_rows(
     vectors: SparseVectors,
     max_distance: float,
     n_threads: int,
-    work: Work,
+    stats: SearchStats,
 ) -> Lists:
     """Find the stored rows that match each query value.
 
@@ -80,7 +63,11 @@ def matching_rows(
         results.append(result)
         advance(int((result[2] != loops.DEAR).sum()))
     for *_, counts in results:
-        work.add(counts)
+        entries, visits, decided, _, candidates = counts.tolist()
+        stats.bytes_read += 4 * entries
+        stats.vectors_touched += visits
+        stats.defining_distances += decided
+        stats.candidates += candidates
     before = offsets_of(np.array([len(rows) for rows, *_ in results]))
     found_rows = [rows for rows, *_ in results]
     starts = np.concatenate(
@@ -94,7 +81,7 @@ def matching_rows(
         sizes[these], starts[these] = n_matches, n_rows + offsets_of(n_matches)[:-1]
         found_rows.append(some)
         n_rows, n_done = n_rows + len(some), n_done + len(these)
-        work.decided += len(these) * partition.n_values
+        stats.defining_distances += len(these) * partition.n_values
         advance(len(these))
     rows, offsets = np.concatenate(found_rows), offsets_of(sizes)
     members = np.empty_like(rows)
@@ -180,7 +167,7 @@ def find_rows(
     vectors: SparseVectors,
     max_distance: float,
     n_threads: int,
-    work: Work,
+    stats: SearchStats,
 ) -> Lists:
     """Find the stored rows that match each query value, ascending."""
     if max_distance >= NO_COMMON_PAIR:
@@ -190,9 +177,9 @@ def find_rows(
     elif partition.device is not None:
         from pexeso.engine.sparse import torch_rows  # brings torch
 
-        alike = torch_rows.matching_rows(partition, vectors, max_distance, work)
+        alike = torch_rows.matching_rows(partition, vectors, max_distance, stats)
     else:
-        alike = matching_rows(partition, vectors, max_distance, n_threads, work)
+        alike = matching_rows(partition, vectors, max_distance, n_threads, stats)
     if max_distance >= 1.0:
         return alike
     sizes = np.empty(len(vectors), np.int64)
@@ -209,7 +196,7 @@ def search(
     queries: Sequence[BatchColumn],
     max_distance: float,
     n_threads: int,
-    work: Work,
+    stats: SearchStats,
 ) -> list[ColumnCounts]:
     """Find the joinable columns of each query column, ascending, with their exact counts."""
     owner = np.repeat(np.arange(len(queries)), [len(query.members) for query in queries])
@@ -218,7 +205,7 @@ def search(
     needed = np.array([query.min_count for query in queries], np.int64)
     n_columns = max(1, partition.n_columns)
     place, count = np.zeros(0, np.int64), np.zeros(0, np.int64)
-    for begin, matches in matches_in_runs(partition, vectors, max_distance, n_threads, work):
+    for begin, matches in matches_in_runs(partition, vectors, max_distance, n_threads, stats):
         some = (begin <= members) & (members < begin + len(matches))
         offsets = np.searchsorted(owner[some], np.arange(len(queries) + 1))
         query, column, more = count_columns(
@@ -243,7 +230,7 @@ def matches_in_runs(
     vectors: SparseVectors,
     max_distance: float,
     n_threads: int,
-    work: Work,
+    stats: SearchStats,
     limit: int = MATCHES_AT_ONCE,
 ) -> Iterator[tuple[int, Lists]]:
     """Yield the first query value of each run of them, and the rows that match its values.
@@ -253,7 +240,7 @@ def matches_in_runs(
     chunk_size = max(VALUES_A_CALL * n_threads, limit // max(1, partition.n_values))
     for begin in range(0, len(vectors), chunk_size):
         some = vectors[begin : begin + chunk_size]
-        yield begin, find_rows(partition, some, max_distance, n_threads, work)
+        yield begin, find_rows(partition, some, max_distance, n_threads, stats)
 
 
 def search_in_prefixes(
@@ -262,7 +249,7 @@ def search_in_prefixes(
     query: BatchColumn,
     max_distance: float,
     n_threads: int,
-    work: Work,
+    stats: SearchStats,
 ) -> ColumnCounts:
     """Do as `search` for one query column, and search no more values than it needs (Lemma 7).
 
@@ -272,9 +259,9 @@ def search_in_prefixes(
     columns that are left where these are few. On a device all are searched at once: two searches of
     some of them take longer there.
     """
-    order, ends = prefixes_of(partition, vectors, query)
+    order, ends = prefixes_of(vectors, query)
     if len(ends) == 1 or partition.device is not None:
-        return search(partition, vectors, [query], max_distance, n_threads, work)[0]
+        return search(partition, vectors, [query], max_distance, n_threads, stats)[0]
     counts = np.zeros(partition.n_columns, np.int64)
     begin, left = 0, int(query.weights.sum())
     for end in ends:
@@ -282,7 +269,7 @@ def search_in_prefixes(
         weights = query.weights[some]
         left -= int(weights.sum())
         part = vectors[query.members[some]]
-        for first, matches in matches_in_runs(partition, part, max_distance, n_threads, work):
+        for first, matches in matches_in_runs(partition, part, max_distance, n_threads, stats):
             of_run = weights[first : first + len(matches)]
             _add(partition, matches, of_run, counts, n_threads)
         alive = np.flatnonzero(counts + left >= query.min_count)
@@ -295,7 +282,7 @@ def search_in_prefixes(
             rows = np.unique(partition.column_lists.members[partition.column_lists.of(alive)[1]])
             part = vectors[query.members[rest]]
             which, row_index, _ = compare_rows(partition, part, rows.astype(np.int64), max_distance)
-            work.decided += len(rest) * len(rows)
+            stats.defining_distances += len(rest) * len(rows)
             offsets = np.searchsorted(which, np.arange(len(rest) + 1)).astype(np.int64)
             matches = Lists(offsets, rows[row_index].astype(np.int32))
             _add(partition, matches, query.weights[rest], counts, 1)
@@ -304,9 +291,7 @@ def search_in_prefixes(
     return columns, counts[columns]
 
 
-def prefixes_of(
-    partition: SparsePartition, vectors: SparseVectors, query: BatchColumn
-) -> tuple[np.ndarray, list[int]]:
+def prefixes_of(vectors: SparseVectors, query: BatchColumn) -> tuple[np.ndarray, list[int]]:
     """Return an order of the values of a query column, and the ends of its prefixes.
 
     Returns order: int64, positions in ``query.members``; values that are dear to search come last.

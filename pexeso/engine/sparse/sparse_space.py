@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from pexeso.engine.lists import Lists, distinct_numbers, offsets_of, ranges, ran
 from pexeso.engine.sparse.comparison import compare, compare_rows, pool
 from pexeso.engine.sparse.partition import SparsePartition, build_partition
 from pexeso.engine.sparse.search import (
-    Work,
     matches_in_runs,
     search,
     search_exhaustively,
@@ -166,9 +164,9 @@ class SparseSpace(VectorSpace):
     ) -> ColumnCounts:
         occurring = np.flatnonzero(weights > 0)
         query = BatchColumn(occurring, weights[occurring], goal.min_count)
-        with _counted(stats) as work:
+        with _counted(stats):
             columns, counts = search_in_prefixes(
-                partition, vectors, query, goal.max_distance, available_threads(), work
+                partition, vectors, query, goal.max_distance, available_threads(), stats
             )
         return best_columns(columns, counts, goal, left_out)
 
@@ -183,8 +181,9 @@ class SparseSpace(VectorSpace):
         kernel: Kernel | None = None,
         max_pairs: int,
     ) -> list[ColumnCounts]:
-        with _counted(stats) as work:
-            return search(partition, vectors, queries, goal.max_distance, available_threads(), work)
+        n_threads = available_threads()
+        with _counted(stats):
+            return search(partition, vectors, queries, goal.max_distance, n_threads, stats)
 
     def search_exhaustively(
         self,
@@ -228,7 +227,7 @@ class SparseSpace(VectorSpace):
         def find(vectors: SparseVectors, max_distance: float) -> Iterator[Pairs]:
             n_threads = available_threads()
             for begin, matches in matches_in_runs(
-                part, vectors, max_distance, n_threads, Work(), limit=_PAIRS_OF_A_RUN
+                part, vectors, max_distance, n_threads, SearchStats(), limit=_PAIRS_OF_A_RUN
             ):
                 query, members = _own_pairs(begin, matches, positions)
                 distances = _distances_at(vectors, query, part, members, n_threads)
@@ -348,15 +347,15 @@ def _pairs_by_lists(
     own, which takes less time than to search all of it.
     """
     part, positions = _with_lists(partition, rows)
-    work, n_threads = Work(), available_threads()
+    counted, n_threads = SearchStats(), available_threads()
     for begin, matches in matches_in_runs(
-        part, vectors, max_distance, n_threads, work, limit=_PAIRS_OF_A_RUN
+        part, vectors, max_distance, n_threads, counted, limit=_PAIRS_OF_A_RUN
     ):
         n_compared = len(matches) * len(rows)
         if PAIRS_A_MATCH * len(matches.members) > n_compared:
             some_vectors = vectors[begin : begin + len(matches)]
             query, places, distances = compare_rows(partition, some_vectors, rows, max_distance)
-            work.decided += n_compared
+            counted.defining_distances += n_compared
             yield query + begin, places, distances
             advance(n_compared)
             continue
@@ -364,7 +363,7 @@ def _pairs_by_lists(
         yield query, positions[members], _distances_at(vectors, query, part, members, n_threads)
         stats.defining_distances += len(query)
         advance(n_compared)
-    stats.defining_distances += work.decided
+    stats.defining_distances += counted.defining_distances
 
 
 def _with_lists(partition: SparsePartition, rows: np.ndarray) -> tuple[SparsePartition, np.ndarray]:
@@ -405,14 +404,9 @@ def _distances_at(
 
 
 @contextmanager
-def _counted(stats: SearchStats) -> Iterator[Work]:
-    work, started = Work(), time.perf_counter()
+def _counted(stats: SearchStats) -> Iterator[None]:
     try:
-        yield work
+        with stats.phase("verify"):
+            yield
     finally:
-        stats.add_seconds("verify", time.perf_counter() - started)
         stats.partitions += 1
-        stats.vectors_touched += work.visits
-        stats.candidates += work.candidates
-        stats.defining_distances += work.decided
-        stats.bytes_read += 4 * work.entries

@@ -25,7 +25,7 @@ from pexeso.runtime.compiled import compiled
 
 if TYPE_CHECKING:
     from pexeso.engine.sparse.partition import SparsePartition
-    from pexeso.engine.sparse.search import Work
+    from pexeso.engine.stats import SearchStats
 
 loops = compiled("pexeso.engine.sparse.loops")
 
@@ -95,7 +95,7 @@ def features_of(keys: np.ndarray) -> list[tuple[np.ndarray, float]]:
 
 
 def matching_rows(
-    partition: SparsePartition, vectors: SparseVectors, max_distance: float, work: Work
+    partition: SparsePartition, vectors: SparseVectors, max_distance: float, stats: SearchStats
 ) -> Lists:
     """Do as `pexeso.engine.sparse.search.matching_rows` on the partition's device."""
     matrices = partition.matrices
@@ -114,8 +114,8 @@ def matching_rows(
         unsure = np.flatnonzero(~is_sure)
         apart = pair_distances(vectors.take(query[unsure]), words.take(row[unsure]))
         is_sure[unsure] = apart <= max_distance
-        work.candidates += len(query)
-        work.decided += len(unsure)
+        stats.candidates += len(query)
+        stats.defining_distances += len(unsure)
         sizes.append(np.bincount(query[is_sure] - begin, minlength=some.stop - begin))
         members.append(row[is_sure].astype(np.int32))
     offsets = offsets_of(np.concatenate([np.zeros(0, np.int64), *sizes]).astype(np.int64))

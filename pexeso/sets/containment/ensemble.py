@@ -52,8 +52,8 @@ from pexeso.sets.containment.hashing import (
     signatures,
     similarities,
 )
-from pexeso.sets.overlap.dictionary import Dictionary, find_texts
-from pexeso.sets.overlap.index import OverlapIndex
+from pexeso.sets.overlap.dictionary import find_texts
+from pexeso.sets.overlap.index import OverlapIndex, cut_short
 from pexeso.store.arrays import open_array, write_arrays
 from pexeso.store.files import read_document, write_document
 from pexeso.store.manifest import FileEntry
@@ -249,7 +249,7 @@ def ensemble_over(index: OverlapIndex, options: EnsembleOptions | None = None) -
     hashes = np.empty(index.n_tokens, np.uint64)
     hashes[np.asarray(index.dictionary.numbers)] = hash_tokens(index.dictionary.texts)
     offsets = index.set_offsets.astype(np.int64)
-    return Ensemble.build(hashes[index.set_tokens], offsets, CsrLists.of(index), options)
+    return Ensemble.build(hashes[index.set_tokens], offsets, CsrLists(index), options)
 
 
 def search_lists(
@@ -426,38 +426,25 @@ ENTRIES_A_PROBE = 50
 
 @dataclass(frozen=True, eq=False)
 class CsrLists:
-    """Posting lists and sets as arrays, which may be memory-mapped."""
+    """The posting lists and sets of an overlap index, as arrays that loops read."""
 
-    # int32 or int64 (u + 1,): the list of token t is ``list_sets[token_offsets[t]:token_offsets[t +
-    # 1]]``. Offsets of sets are of the same type.
-    token_offsets: np.ndarray
-    list_sets: np.ndarray  # int32 (e,): sets, each once in a list
-    # int32 or int64 (n + 1,): set s holds ``set_tokens[set_offsets[s]:set_offsets[s + 1]]``
-    set_offsets: np.ndarray
-    set_tokens: np.ndarray  # int32 or int64 (e,): ascending within a set
-    dictionary: Dictionary | None = None
-
-    @classmethod
-    def of(cls, index: OverlapIndex) -> CsrLists:
-        """Return the posting lists of an overlap index, which are not copied."""
-        arrays = index.token_offsets, index.list_sets, index.set_offsets, index.set_tokens
-        return cls(*map(np.asarray, arrays), index.dictionary)
+    index: OverlapIndex
 
     @property
     def n_sets(self) -> int:
-        return len(self.set_offsets) - 1
+        return self.index.n_sets
 
     def sizes_of(self, sets: np.ndarray) -> np.ndarray:
         """Return the sizes of sets, int64 (c,)."""
-        sizes = self.set_offsets[sets + 1] - self.set_offsets[sets]
-        return sizes.astype(np.int64, copy=False)
+        offsets = self.index.set_offsets
+        return (offsets[sets + 1] - offsets[sets]).astype(np.int64, copy=False)
 
     def query(self, tokens: np.ndarray, size: int) -> CsrQuery:
         """Return the lists of a query of `size` distinct tokens.
 
         Those that there are have the distinct numbers `tokens`, int64 (n,).
         """
-        ordered = loops.shortest_first(self.token_offsets, tokens)
+        ordered = loops.shortest_first(self.index.token_offsets, tokens)
         if ordered is None:
             raise _corrupt()
         return CsrQuery(self, *ordered, size)
@@ -465,8 +452,9 @@ class CsrLists:
     def look_up(self, texts: pa.Array) -> CsrQuery:
         """Look the texts of a query up in the dictionary; repeated ones count once."""
         texts = pc.unique(texts)
-        positions = find_texts(self.dictionary.texts, texts)
-        numbers = self.dictionary.numbers[positions[positions >= 0]].astype(np.int64)
+        dictionary = self.index.dictionary
+        positions = find_texts(dictionary.texts, texts)
+        numbers = dictionary.numbers[positions[positions >= 0]].astype(np.int64)
         return self.query(numbers, len(texts))
 
 
@@ -494,7 +482,7 @@ class CsrQuery:
         it misses too many. Memory: 8 bytes for each set met, and 4 for each set of the lake, which
         stay with the thread.
         """
-        entries, lists = self.n_entries(needed), self.lists
+        entries, lists = self.n_entries(needed), self.lists.index
         if entries <= 0:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         counts = borrow_counters(lists.n_sets)
@@ -515,7 +503,7 @@ class CsrQuery:
         At most O(n log x) time for a set of x tokens, and a few steps for one that is not like the
         query: counting a set stops as soon as it cannot have enough.
         """
-        counts, lists = np.empty(len(sets), np.int64), self.lists
+        counts, lists = np.empty(len(sets), np.int64), self.lists.index
         arrays = lists.set_offsets, lists.set_tokens
         if not loops.count_overlaps(*arrays, sets, np.sort(self.tokens), needed, counts):
             raise _corrupt()
@@ -523,8 +511,4 @@ class CsrQuery:
 
 
 def _corrupt() -> IndexCorruptError:
-    return IndexCorruptError(
-        "A posting list or a set of an index for containment search leads out of it: it was "
-        "changed or cut short. "
-        "Restore it from a copy, or build it again."
-    )
+    return cut_short("A posting list or a set of an index for containment search leads out of it")

@@ -11,13 +11,18 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import torch
 
-from pexeso.errors import DeviceError, IndexCorruptError
-from pexeso.sets.overlap.index import OverlapIndex, OverlapQuery, Overlaps, Reads
+from pexeso.errors import DeviceError
+from pexeso.sets.overlap.index import (
+    NO_SUCH_SET,
+    OverlapIndex,
+    OverlapQuery,
+    Overlaps,
+    Reads,
+    cut_short,
+)
 from pexeso.sets.overlap.planner import MEMBER_BYTES
 
 MAX_COUNTS = 1 << 24  # Counts, and entries, that are held at a time: some 60 bytes each, 1 GiB
-
-_DAMAGED = "it was changed or cut short. Restore it from a copy, or build it again."
 
 
 class BatchedMergeList:
@@ -41,12 +46,10 @@ class BatchedMergeList:
                 "Choose another device, such as 'cpu'."
             ) from error
         if len(self._sets) and (int(self._sets.min()) < 0 or int(self._sets.max()) >= index.n_sets):
-            raise IndexCorruptError(
-                f"A posting list of an overlap index names a set that is not there: {_DAMAGED}"
-            )
+            raise cut_short(NO_SUCH_SET)
         offsets = index.token_offsets
         if offsets[0] != 0 or offsets[-1] != len(self._sets) or (np.diff(offsets) < 0).any():
-            raise IndexCorruptError(f"The offsets of an overlap index lead out of it: {_DAMAGED}")
+            raise cut_short("The offsets of an overlap index lead out of it")
 
     def search(
         self,

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.engine.lists import distinct_numbers, offsets_of, ranges
+from pexeso.engine.lists import distinct_numbers, offsets_of, places_among, ranges
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.ranges import mixed
 from pexeso.sets.overlap.dictionary import STRIDE, Dictionary, Heads, MappedRuns, heads_of
@@ -32,7 +32,13 @@ from pexeso.store.manifest import FileEntry
 # ever has a twin, and its list is long.
 MAX_GROUPED = 1 << 20
 
-_WAY_OUT = "it was changed or cut short. Restore it from a copy, or build it again."
+NO_SUCH_SET = "A posting list of an overlap index names a set that is not there"
+
+
+def cut_short(what: str) -> IndexCorruptError:
+    return IndexCorruptError(
+        f"{what}: it was changed or cut short. Restore it from a copy, or build it again."
+    )
 
 
 class PostingList(NamedTuple):
@@ -113,9 +119,7 @@ class OverlapIndex:
         """Return the number of each token, -1 where no set holds it; see `Dictionary.find`."""
         numbers = self.dictionary.find(tokens)
         if (numbers >= self.n_tokens).any():
-            raise IndexCorruptError(
-                f"The dictionary of an overlap index names a token that is not there: {_WAY_OUT}"
-            )
+            raise cut_short("The dictionary of an overlap index names a token that is not there")
         return numbers
 
     def frequencies(self, tokens: np.ndarray) -> np.ndarray:
@@ -167,8 +171,8 @@ class OverlapIndex:
         set_ids = distinct_numbers(np.asarray(ids, np.int64))
         if self.ids_are_numbers:
             return set_ids[(set_ids >= 0) & (set_ids < self.n_sets)]
-        positions = np.minimum(np.searchsorted(self.ids, set_ids), self.n_sets - 1)
-        return positions[self.ids[positions] == set_ids]
+        positions = places_among(set_ids, self.ids)
+        return positions[positions >= 0]
 
     def _runs(self, offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         begins, ends = (
@@ -179,17 +183,13 @@ class OverlapIndex:
         if len(begins) and (begins.min() < 0 or ends.max() > n_pairs or (begins > ends).any()):
             wrong = (begins < 0) | (begins > ends) | (ends > n_pairs)
             row = int(np.asarray(rows)[wrong][0])
-            raise IndexCorruptError(
-                f"The offsets of an overlap index lead out of it at row {row}: {_WAY_OUT}"
-            )
+            raise cut_short(f"The offsets of an overlap index lead out of it at row {row}")
         return begins, ends
 
     def _sets(self, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
         sets = _gathered(self.list_sets, begins, ends)
         if len(sets) and (sets.min() < 0 or sets.max() >= self.n_sets):
-            raise IndexCorruptError(
-                f"A posting list of an overlap index names a set that is not there: {_WAY_OUT}"
-            )
+            raise cut_short(NO_SUCH_SET)
         return sets
 
 

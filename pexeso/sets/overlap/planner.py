@@ -17,10 +17,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pexeso.errors import IndexCorruptError
 from pexeso.runtime.compiled import compiled
 from pexeso.runtime.threads import borrow_counters, give_back
-from pexeso.sets.overlap.index import OverlapIndex, OverlapQuery, Overlaps, Reads
+from pexeso.sets.overlap.index import (
+    NO_SUCH_SET,
+    OverlapIndex,
+    OverlapQuery,
+    Overlaps,
+    Reads,
+    cut_short,
+)
 from pexeso.sets.overlap.josie import ENTRY_BYTES, MAPPED, ReadCosts, josie
 from pexeso.store.arrays import FaultWatch
 
@@ -60,10 +66,7 @@ def merge_list(
         counts,
     )
     if best is None:
-        raise IndexCorruptError(
-            "A posting list of an overlap index names a set that is not there: it was changed or "
-            "cut short. Restore it from a copy, or build it again."
-        )
+        raise cut_short(NO_SUCH_SET)
     give_back(counts)
     numbers, overlaps = best
     return Overlaps(index.ids_of(numbers).astype(np.int64), overlaps, query.n_asked, reads)

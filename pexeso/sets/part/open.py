@@ -136,7 +136,7 @@ class Shard:
         """The posting lists, as searches for containment read them."""
         from pexeso.sets.containment.ensemble import CsrLists
 
-        return CsrLists.of(self.overlap)
+        return CsrLists(self.overlap)
 
     @cached_property
     def bands(self) -> Ensemble | None:

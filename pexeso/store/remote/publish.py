@@ -124,7 +124,7 @@ def require_safe_commits(location: Location) -> None:
             if is_s3
             else "is neither"
         )
-        raise _unsafe(location, f"'{location}' {why}")
+        raise _unsafe(f"'{location}' {why}")
     probe = location.joined(f"{BUILDING}/probe-{secrets.token_hex(8)}")
     try:
         try:
@@ -132,11 +132,10 @@ def require_safe_commits(location: Location) -> None:
         finally:
             probe.remove()
     except PlaceError as error:
-        raise _unsafe(location, f"it could not be tried out at '{location}' ({error})") from error
+        raise _unsafe(f"it could not be tried out at '{location}' ({error})") from error
     if not works:
         raise _unsafe(
-            location,
-            f"the server of '{location}' writes where the condition of a write does not hold",
+            f"the server of '{location}' writes where the condition of a write does not hold"
         )
 
 
@@ -191,7 +190,7 @@ def _follows(contents: bytes, data: bytes) -> bool:
     return later.generation > Manifest.from_bytes(data).generation
 
 
-def _unsafe(location: Location, why: str) -> OutputError:
+def _unsafe(why: str) -> OutputError:
     return OutputError(
         "An index can be written to a local folder, and to S3 or what is compatible with it "
         "where conditional writes "

@@ -16,8 +16,9 @@ from embed.corpus import write_corpus
 from embed.registry import create_embedder
 from pexeso.build.parts.metadata import sparse_vectors
 from pexeso.engine.sparse.partition import SparsePartition, build_partition
-from pexeso.engine.sparse.search import Work, find_rows
+from pexeso.engine.sparse.search import find_rows
 from pexeso.engine.sparse.vectors import pair_costs, pair_distances
+from pexeso.engine.stats import SearchStats
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.normalise.rules import DISTINCTIONS
 from pexeso.options import USUAL_MAX_DISTANCES
@@ -86,7 +87,7 @@ def nearest_values(texts: pa.Array, keys: pa.Array) -> tuple[np.ndarray, np.ndar
     n_threads = available_processors()
     for start in range(0, len(queries), _ROWS):
         some = queries[slice(start, start + _ROWS)]
-        hits = find_rows(partition, some, max_distance, n_threads, Work())
+        hits = find_rows(partition, some, max_distance, n_threads, SearchStats())
         row = np.repeat(np.arange(len(some)), np.diff(hits.offsets))
         key = order[hits.members]
         pairs = some.take(row), stored.take(key)

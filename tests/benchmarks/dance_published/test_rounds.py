@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from benchmarks.dance_published.walk import PublishedOptions, published_plans
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import AcquisitionRequest, FoundPlans, PlanMeasures, Terminal
+from pexeso.acquisition.results import AcquisitionPlan
+from pexeso.acquisition.tables import CodedColumns
 from tests.acquisition.exhaustive import all_plans, is_within, measured
 from tests.acquisition.markets import markets, requests
 from tests.acquisition.motivating_graphs import RULES, age_and_disease, graph_of
@@ -28,9 +30,9 @@ def test_statements_of_the_worked_example():
     graph = two_tables()
     outcome = searched(graph, age_and_disease(graph, "D4", "D3", budget=10))
     (plan,) = outcome.plans
-    assert [purchase.sql for purchase in plan.tree.purchases(graph)] == [
-        'SELECT "Disease", "Race" FROM "D3"',
+    assert [bought.sql for bought in AcquisitionPlan.of(plan, graph, CodedColumns()).tables] == [
         'SELECT "Age", "Race" FROM "D4"',
+        'SELECT "Disease", "Race" FROM "D3"',
     ]
     assert (plan.optimal, plan.gap) == (False, 1.0)
     assert plan.measures.correlation == pytest.approx(1 / 3)
@@ -100,7 +102,11 @@ def test_what_is_found_is_a_plan_within_the_bounds(data):
         assert [column for _, column in (*plan.tree.have, *plan.tree.want)] == [
             terminal.column for terminal in request.terminals
         ]
-        bought = {purchase.table: purchase.columns for purchase in plan.tree.purchases(graph)}
+        bought = {
+            table: columns
+            for table, columns in plan.tree.columns.items()
+            if not graph.tables[table].owned
+        }
         assert bought == {
             table: columns
             for table, columns in plan.tree.columns.items()

@@ -39,7 +39,7 @@ def found_by(query, needed):
 def test_lists_give_what_brute_force_does(sets, query, needed, by_text):
     # The order of tokens is the index's own affair: by frequency, or by text.
     order = {"order": lambda offsets, members: np.arange(len(offsets) - 1)} if by_text else {}
-    lists = CsrLists.of(overlap_index(sets, **order))
+    lists = CsrLists(overlap_index(sets, **order))
     exact = [len(one & set(query)) for one in sets]
     looked = lists.look_up(pa.array(query, pa.large_string()))
     assert (lists.n_sets, looked.size) == (len(sets), len(set(query)))
@@ -80,14 +80,14 @@ def test_both_indexes_share_a_folder(tmp_path):
         *write_ensemble(ensemble_over(index, OPTIONS), tmp_path),
     ]
     assert {entry.path for entry in entries} == {path.name for path in tmp_path.iterdir()}
-    opened = read_ensemble(tmp_path, lists=CsrLists.of(open_index(tmp_path)))
+    opened = read_ensemble(tmp_path, lists=CsrLists(open_index(tmp_path)))
     answer = opened.search(pa.array(sorted(sets[7])), 0.95)
     assert (answer.sets.tolist(), answer.overlaps.tolist()) == ([7, 6, 8], [20, 19, 19])
 
 
 def test_sizes_that_are_not_those_of_the_lists_are_found_by_a_check():
     index = ensemble_over(overlap_index([{"a"}, {"a", "b"}]), OPTIONS)
-    other = CsrLists.of(overlap_index([{"a", "b"}, {"a"}]))
+    other = CsrLists(overlap_index([{"a", "b"}, {"a"}]))
     [sentence] = check_ensemble(replace(index, lists=other))
     assert "sizes" in sentence
 

@@ -24,7 +24,6 @@ from pexeso.engine.sparse.marks import (
     marks_in_group,
 )
 from pexeso.engine.sparse.partition import SparsePartition, build_partition, check_arrays
-from pexeso.engine.sparse.search import Work
 from pexeso.engine.sparse.sparse_space import SparseSpace
 from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
 from pexeso.engine.stats import SearchStats
@@ -82,7 +81,9 @@ def marked(values: list[Value]) -> SparseVectors:
     )
     sounds = [known[0] << 33 | known[1] << 1 | known[2] if known else 0 for *_, known in values]
     vectors = vectors_of([text for text, *_ in values])
-    made = Marks.of_pairs(forms, letters, np.array(sounds, np.int64), rows, marks)
+    pairs = np.unique(np.column_stack([rows, marks]), axis=0)  # in order, each once
+    offsets = np.searchsorted(pairs[:, 0], np.arange(len(values) + 1))
+    made = Marks(forms, letters, np.array(sounds, np.int64), offsets, pairs[:, 1].copy())
     return dataclasses.replace(vectors, marks=made)
 
 
@@ -116,7 +117,7 @@ def test_every_way_to_compare_keeps_to_the_definition(stored, queries, limit, de
         pair_distances(query_vectors.take(expected[:, 0]), partition.vectors.take(expected[:, 1])),
         exact[tuple(expected.T)],
     )
-    hits = search.find_rows(partition, query_vectors, limit, 1, Work())
+    hits = search.find_rows(partition, query_vectors, limit, 1, SearchStats())
     rows = np.repeat(np.arange(len(queries)), np.diff(hits.offsets))
     np.testing.assert_array_equal(np.stack([rows, hits.members], 1), expected)
     space, rows = SparseSpace(SPACE, device), np.arange(0, len(kept), 2)

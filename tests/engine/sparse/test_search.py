@@ -11,7 +11,6 @@ from long_runs import examples, long_but
 
 from pexeso.engine.sparse import comparison, search
 from pexeso.engine.sparse.partition import SparsePartition, build_partition
-from pexeso.engine.sparse.search import Work
 from pexeso.engine.sparse.sparse_space import SparseSpace
 from pexeso.engine.sparse.vectors import NO_COMMON_PAIR, LetterSpace
 from pexeso.engine.stats import SearchStats
@@ -77,7 +76,7 @@ def test_rows_are_those_within_the_distance(seed, share, n_threads):
         1.0,
         *near[:: 1 + len(near) // 40],
     ):
-        hits = search.find_rows(partition, vectors, float(limit), n_threads, Work())
+        hits = search.find_rows(partition, vectors, float(limit), n_threads, SearchStats())
         rows = np.repeat(np.arange(len(queries)), np.diff(hits.offsets))
         expected = np.argwhere(exact <= limit)
         np.testing.assert_array_equal(np.stack([rows, hits.members], 1), expected)
@@ -123,7 +122,7 @@ def check_found(stored, queries, *limits):
         some = np.unique(exact[exact < 0.7])[:: 1 + exact.size // 12]
         limits = [0.0, 0.1, 0.3, 0.42, 0.65, *map(float, some)]
     for limit in limits:
-        hits = search.find_rows(partition, vectors_of(queries), limit, 1, Work())
+        hits = search.find_rows(partition, vectors_of(queries), limit, 1, SearchStats())
         rows = np.repeat(np.arange(len(queries)), np.diff(hits.offsets))
         np.testing.assert_array_equal(
             np.stack([rows, hits.members], 1), np.argwhere(exact <= limit)
@@ -150,17 +149,23 @@ def test_a_word_that_repeats_its_pairs_is_found_at_every_distance(length):
     torch = pytest.importorskip("torch")
     for variant in (partition, replace(partition, device=torch.device("cpu"))):
         for limit in (0.0, 1e-6, 0.01, float(exact[0, 3]), 0.06, 0.4):
-            hits = search.find_rows(variant, vectors_of(values), limit, 1, Work())
+            hits = search.find_rows(variant, vectors_of(values), limit, 1, SearchStats())
             rows = np.repeat(np.arange(4), np.diff(hits.offsets))
             expected = np.argwhere(exact <= limit)
             np.testing.assert_array_equal(np.stack([rows, hits.members], 1), expected)
 
 
-def test_lists_are_left_out_and_nothing_is_missed():
+def test_lists_are_left_out_and_nothing_is_missed(monkeypatch):
     _, partition = lake_of(5, 400)
-    work = Work()
-    hits = search.find_rows(partition, partition.vectors, 0.06, 1, work)
-    assert work.lists_left_out > 0
+    find, counts = loops.find_matches, []
+
+    def counted(*arguments):
+        counts.append(arguments[-1])
+        return find(*arguments)
+
+    monkeypatch.setattr(loops, "find_matches", counted)
+    hits = search.find_rows(partition, partition.vectors, 0.06, 1, SearchStats())
+    assert sum(of_run[3] for of_run in counts) > 0  # lists left out
     exact = partition.vectors.distances(partition.vectors)
     assert len(hits.members) == (exact <= 0.06).sum()
 
@@ -176,7 +181,7 @@ def test_rows_looked_up_and_rows_gone_through_are_the_same(seed, monkeypatch):
         looked_at = []
         for visits in (1e9, 0.0):
             monkeypatch.setattr(search, "VISITS_A_SCAN", visits)
-            work = Work()
+            work = SearchStats()
             hits = search.matching_rows(partition, queries, min(limit, 0.7), 1, work)
             np.testing.assert_array_equal(hits.members, rows)
             np.testing.assert_array_equal(
@@ -208,7 +213,7 @@ def test_torch_finds_the_same_rows(seed, share, monkeypatch):
     for at_once in (1, 1 << 28):
         monkeypatch.setattr(torch_rows, "NUMBERS_AT_ONCE", at_once)
         for limit in (0.0, 0.06, 0.3, 0.45, 0.6, 1.0, *near[:: len(near) // 5]):
-            hits = search.find_rows(there, vectors, float(limit), 1, Work())
+            hits = search.find_rows(there, vectors, float(limit), 1, SearchStats())
             which, rows = np.nonzero(exact <= limit)
             np.testing.assert_array_equal(hits.members, rows)
             np.testing.assert_array_equal(
@@ -226,7 +231,7 @@ def test_lanes_hold_values_of_very_many_words(n_words):
     partition = SparsePartition.from_arrays(arrays, SPACE)
     exact = partition.vectors.distances(partition.vectors)
     for limit in (0.1, 0.5, 0.69):
-        hits = search.find_rows(partition, partition.vectors, limit, 1, Work())
+        hits = search.find_rows(partition, partition.vectors, limit, 1, SearchStats())
         np.testing.assert_array_equal(hits.members, np.nonzero(exact <= limit)[1])
 
 
@@ -356,7 +361,7 @@ def test_a_search_of_many_values_can_be_interrupted(n_threads, monkeypatch):
     values = sorted({"".join(generator.choice(["a", "b"], 12)) for _ in range(300)})
     vectors = vectors_of(values)
     _, partition = lake_of(0, 60)
-    whole = search.matching_rows(partition, vectors, 0.4, 1, Work())
+    whole = search.matching_rows(partition, vectors, 0.4, 1, SearchStats())
     calls = []
     find = search._find
 
@@ -366,7 +371,7 @@ def test_a_search_of_many_values_can_be_interrupted(n_threads, monkeypatch):
 
     monkeypatch.setattr(search, "_find", counted)
     monkeypatch.setattr(search, "VALUES_A_CALL", 10)
-    in_pieces = search.matching_rows(partition, vectors, 0.4, n_threads, Work())
+    in_pieces = search.matching_rows(partition, vectors, 0.4, n_threads, SearchStats())
     assert max(calls) <= 10
     assert sum(calls) == len(values)
     assert np.array_equal(in_pieces.offsets, whole.offsets)
@@ -381,7 +386,7 @@ def test_a_search_of_many_values_can_be_interrupted(n_threads, monkeypatch):
     calls.clear()
     monkeypatch.setattr(search, "_find", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        search.matching_rows(partition, vectors, 0.4, n_threads, Work())
+        search.matching_rows(partition, vectors, 0.4, n_threads, SearchStats())
     assert n_threads > 1 or len(calls) == 3
 
 
@@ -434,9 +439,9 @@ def test_lists_are_not_read_where_a_comparison_takes_less_time(n_threads, monkey
         monkeypatch.setattr(search, "MATCHES_AT_ONCE", at_once)
         monkeypatch.setattr(search, "VALUES_A_CALL", 7)
         for limit in (0.1, 0.3, float(np.median(distances))):
-            work = Work()
+            work = SearchStats()
             answers = search.search(partition, vectors, queries, limit, n_threads, work)
-            assert 40 * len(stored) <= work.decided <= 42 * len(stored)
+            assert 40 * len(stored) <= work.defining_distances <= 42 * len(stored)
             for query, (columns, counts) in zip(queries, answers, strict=True):
                 weights = np.zeros(len(vectors), np.int64)
                 weights[query.members] = query.weights
@@ -444,7 +449,7 @@ def test_lists_are_not_read_where_a_comparison_takes_less_time(n_threads, monkey
                 np.testing.assert_array_equal(columns, expected[0])
                 np.testing.assert_array_equal(counts, expected[1])
                 alone = search.search_in_prefixes(
-                    partition, vectors, query, limit, n_threads, Work()
+                    partition, vectors, query, limit, n_threads, SearchStats()
                 )
                 np.testing.assert_array_equal(alone, expected)
 
@@ -457,11 +462,11 @@ def test_a_search_tells_how_far_it_is(monkeypatch):
     monkeypatch.setattr(comparison, "PAIRS_AT_ONCE", 400)
     with reported_steps(lambda n_done, total: reports.append((n_done, total))):
         begin_steps(90)
-        search.find_rows(partition, vectors, 0.4, 1, Work())
+        search.find_rows(partition, vectors, 0.4, 1, SearchStats())
         assert reports == [(10 * number, 90) for number in range(1, 10)]
         monkeypatch.setattr(loops, "find_matches", _find_none)
         begin_steps(90)
-        search.find_rows(partition, vectors, 0.4, 1, Work())
+        search.find_rows(partition, vectors, 0.4, 1, SearchStats())
         assert reports[-1] == (90, 90)
         assert len(reports) > 11
         columns = np.arange(partition.n_columns)
@@ -470,5 +475,5 @@ def test_a_search_tells_how_far_it_is(monkeypatch):
         SparseSpace(SPACE).nearest_in_columns(partition, vectors, columns, 0.5, SearchStats())
         assert reports[-1] == (90 * len(rows), 90 * len(rows))
     before = len(reports)
-    search.find_rows(partition, vectors, 0.4, 1, Work())
+    search.find_rows(partition, vectors, 0.4, 1, SearchStats())
     assert len(reports) == before

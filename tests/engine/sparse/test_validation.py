@@ -7,8 +7,8 @@ from bags import SPACE, vectors_of
 
 from pexeso.engine.sparse import search
 from pexeso.engine.sparse.partition import ARRAYS, SparsePartition, build_partition, check_arrays
-from pexeso.engine.sparse.search import Work
 from pexeso.engine.sparse.sparse_space import SparseSpace
+from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import BatchColumn
 from pexeso.errors import IndexCorruptError
 
@@ -64,7 +64,7 @@ def test_no_number_leads_a_search_out_of_its_memory(arrays, name, number, device
         for limit in (0.0, 0.3, 0.6):
             search.search(
                 partition, query, [BatchColumn(np.arange(6), np.ones(6, np.int64), 1)],
-                limit, 1, Work(),
+                limit, 1, SearchStats(),
             )  # fmt: skip
     except (IndexCorruptError, IndexError, ValueError):
         pass
@@ -87,5 +87,10 @@ def test_one_number_that_leads_out_of_a_list_is_told(arrays, name, position, num
     query = [BatchColumn(np.arange(6), np.ones(6, np.int64), 1)]
     with pytest.raises(IndexCorruptError, match="'pexeso check'"):
         search.search(
-            SparsePartition.from_arrays(changed, SPACE), vectors_of(VALUES), query, 0.3, 1, Work()
+            SparsePartition.from_arrays(changed, SPACE),
+            vectors_of(VALUES),
+            query,
+            0.3,
+            1,
+            SearchStats(),
         )

@@ -10,7 +10,7 @@ from planted import directions, scan_of_columns
 
 from pexeso.engine import metrics
 from pexeso.engine.dense.space import DenseSpace, in_steps
-from pexeso.engine.options import METRIC_NAMES, Metric, PartitionLayoutOptions
+from pexeso.engine.options import METRICS, Metric, PartitionLayoutOptions
 from pexeso.semantic.thresholds import sample as sampling
 from pexeso.semantic.thresholds.sample import (
     EQUAL,
@@ -64,7 +64,7 @@ def test_values_without_a_vector_are_no_part_of_it():
     assert len(sample_columns(scan_of_columns([column, directions(5, 1)])).vectors) == 11
 
 
-@pytest.mark.parametrize("name", METRIC_NAMES)
+@pytest.mark.parametrize("name", METRICS)
 def test_distances_are_those_of_the_metric(name):
     left, right = (torch.from_numpy(directions(n, n)) for n in (4, 6))
     metric = Metric(name)
@@ -74,7 +74,7 @@ def test_distances_are_those_of_the_metric(name):
     np.testing.assert_allclose(nearest_distances(space, left, right), exact.min(1), atol=1e-6)
 
 
-@pytest.mark.parametrize("name", METRIC_NAMES)
+@pytest.mark.parametrize("name", METRICS)
 def test_distances_do_not_depend_on_the_order_of_a_sum(name):
     left, right = (in_steps(torch.from_numpy(directions(n, n))) for n in (40, 60))
     space = DenseSpace(PartitionLayoutOptions(metric=name))

@@ -1,5 +1,7 @@
 """Sets drawn from vocabularies of very different sizes, as the specification prescribes."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pyarrow as pa
 
@@ -42,15 +44,16 @@ class NumberLists:
         )
         by_set, by_token = np.lexsort((members, owners)), np.lexsort((owners, members))
         token_offsets = np.concatenate([[0], np.cumsum(counts[order])]).astype(np.int64)
-        arrays = (
-            token_offsets,
-            owners[by_token].astype(np.int32),
-            np.array(offsets),
-            members[by_set].astype(np.int32),
-        )
-        for array in arrays:
+        arrays = {
+            "token_offsets": token_offsets,
+            "list_sets": owners[by_token].astype(np.int32),
+            "set_offsets": np.array(offsets),
+            "set_tokens": members[by_set].astype(np.int32),
+        }
+        for array in arrays.values():
             array.flags.writeable = False
-        self.tokens, self.number_of, self.lists = tokens, number_of, CsrLists(*arrays)
+        index = SimpleNamespace(**arrays, n_sets=len(offsets) - 1)
+        self.tokens, self.number_of, self.lists = tokens, number_of, CsrLists(index)
 
     @property
     def n_sets(self):

@@ -1,5 +1,7 @@
 """Posting lists against Python's own sets, and what damaged ones say."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -87,7 +89,7 @@ def test_arrays_that_lead_out_of_themselves_are_refused(monkeypatch, changed):
         for name, array in (arrays | changed).items()
     }
     monkeypatch.setattr(lists_module, "ENTRIES_A_PROBE", 0)
-    query = CsrLists(**made).query(np.array([0, 1]), 2)
+    query = CsrLists(SimpleNamespace(**made, n_sets=2)).query(np.array([0, 1]), 2)
 
     def everything():
         for needed in (1, 2):
@@ -101,9 +103,9 @@ def test_arrays_that_lead_out_of_themselves_are_refused(monkeypatch, changed):
 
 @pytest.mark.parametrize("token", [-1, 2])
 def test_tokens_that_there_are_not_are_refused(token):
-    lists = CsrLists(
-        np.array([0, 1, 1]), np.zeros(1, np.int32), np.array([0, 1]), np.zeros(1, np.int32)
-    )
+    offsets, zeros = {"token_offsets": np.array([0, 1, 1])}, np.zeros(1, np.int32)
+    sets = {"set_offsets": np.array([0, 1]), "set_tokens": zeros}
+    lists = CsrLists(SimpleNamespace(**offsets, **sets, list_sets=zeros, n_sets=1))
     with pytest.raises(IndexCorruptError):
         lists.query(np.array([token]), 1)
     with pytest.raises(IndexCorruptError):
