@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,8 @@ from pexeso.store.arrays import Texts, require_sound
 TEXT_KINDS = ("text", "date")
 
 _TEXTS = {str, type(None)}
+
+_FEW, _MARKS_OF_CODES = 64, re.compile(MAY_BE_CODE.replace(r"\pN", "0-9"), re.IGNORECASE)
 
 # Kinds of columns whose near values are other values: 14 July is written nearly as 15 July.
 EXACT_KINDS = ("date", "number", "code")
@@ -61,9 +64,13 @@ class QueryColumn:
     @cached_property
     def exact_kind(self) -> str | None:
         """The kind of the column if its near values are others; None for all other columns."""
+        # To prepare a pattern, above all with Unicode's digits, takes longer than to search a few.
+        if len(self.values) <= _FEW:
+            few = "\n".join(filter(None, self.values.to_pylist()))
+            if few.isascii() and _MARKS_OF_CODES.search(few) is None:
+                return None
         # Of these kinds more than half of the values have digits or marks of addresses; to look for
-        # them alone takes a tenth of the time. Unicode's digits take longer to prepare than a short
-        # column to search.
+        # them alone takes a tenth of the time.
         pattern = MAY_BE_CODE
         if pc.all(pc.string_is_ascii(self.values)).as_py():
             pattern = pattern.replace(r"\pN", "0-9")
