@@ -473,25 +473,6 @@ def test_wrong_parameters_are_answered_in_a_sentence(client, query):
         assert len(said(answer)) > 20
 
 
-@pytest.mark.parametrize(
-    "lake_column",
-    [
-        "none", "", "none:x", "cities.csv:none", "../lake.pexeso/manifest.json:x",
-        "/etc/passwd:root",
-        "cities.csv/../../x:city", "broken.parquet:x", "notes.txt:x", ":", "cities.csv:", "a\0b:c",
-        "cities.csv:#99", "cities.csv:people",
-    ],
-)  # fmt: skip
-def test_a_column_that_the_lake_has_not_is_answered_in_a_sentence(client, lake_column):
-    page = client.give()
-    for way in ("match", "join"):
-        answer = client.get(f"{page}/{way}?column=%230&lake_column={quote(lake_column)}")
-        require_answer_of_ours(answer)
-        assert answer.status_code in (200, 400)
-        assert "root:x:" not in answer.text
-        assert "generation" not in answer.text
-
-
 def test_a_match_by_an_unknown_method_is_refused_as_its_search_is(client):
     of_match = f"{client.give()}/match?column=%230&lake_column=cities.csv:city"
     for method in METHODS:
