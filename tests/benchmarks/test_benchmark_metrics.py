@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.checking import compare, normal_form, oracle_answer
+from benchmarks.checking import compare, normal_form, oracle_answer, oracle_sample
 from benchmarks.lake import BenchmarkLake, BenchmarkQuery
 from benchmarks.metrics import Run, evaluate
 from benchmarks.timing import Measured
@@ -133,3 +133,11 @@ def test_the_oracle_counts_rows_with_a_match():
         needed=1,
     )
     assert oracle_answer(hand_made_lake(), benchmark_query) == {0: 4, 1: 1}
+
+
+def test_the_oracle_is_asked_within_its_bound_and_once_at_least():
+    lake, queries = hand_made_lake(), [query(5), query(2), query(4)]
+    assert oracle_sample(lake, queries, max_pairs=10**6) == [0, 1, 2]
+    assert oracle_sample(lake, queries, max_pairs=1) == [1]
+    some = oracle_sample(lake, queries, max_pairs=20)
+    assert 0 < sum(len(queries[number]) * 3 for number in some) <= 20

@@ -32,6 +32,7 @@ from benchmarks.effectiveness.scoring import (
     choose,
     cross_validated,
     folds_of,
+    intervals,
     ranked,
     rates,
     truth_of,
@@ -286,6 +287,20 @@ def test_ranking_is_scored_as_defined():
     # Query 0 has its two pairs first and second, as the third is not judged; query 1 misses its
     # only one.
     assert (average, recall) == ((1 + 0) / 2, (1 + 0) / 2)
+
+
+def test_intervals_hold_the_scores():
+    judged, _ = random_judged(3)
+    hits = random_founds(judged, 3)[0]
+    precision, recall, by_meaning = rates(hits, truth_of(judged, np.arange(judged.n_columns)))
+    bounds = intervals(judged, hits)
+    for name, score in (
+        ("precision", precision),
+        ("recall", recall),
+        ("semantic_only_recall", by_meaning),
+    ):
+        low, high = bounds[name]
+        assert low < score < high, name
 
 
 @pytest.fixture(scope="module")

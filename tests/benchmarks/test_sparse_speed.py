@@ -55,6 +55,13 @@ def test_whole_words_have_other_answers(partition):
     assert differences(whole_words_of(partition), members, 0.4) > 0
 
 
+def test_columns_that_are_tuned_on_are_not_measured(partition):
+    columns, tuning = drawn_columns(partition)
+    measured = {tuple(column) for column in columns}
+    assert len(tuning) == sparse_speed.N_TUNING
+    assert not measured & {tuple(column) for column in tuning}
+
+
 def test_the_command_tells_ratios_and_refuses_other_answers(partition, tmp_path, monkeypatch):
     monkeypatch.setattr(sparse_speed, "partition_of", lambda path: partition)
     monkeypatch.setattr(report, "RESULTS", tmp_path)

@@ -86,6 +86,18 @@ def test_older_versions_of_files_as_all_rows_compared(spark, lake_folder):
     assert len(nearly) == 230
 
 
+def test_folders_with_values_of_a_column_in_their_names(spark, tmp_path):
+    whole = pa.table({"year": [2020, 2020, 2021], "town": ["a", "b", "c"]})
+    pq.write_table(whole, tmp_path / "whole.parquet")
+    for year in (2020, 2021):
+        folder = tmp_path / "by-year" / f"year={year}"
+        folder.mkdir(parents=True)
+        rows = whole.filter(pa.compute.equal(whole["year"], year)).drop_columns("year")
+        pq.write_table(rows, folder / "part-0.parquet")
+    both = {("by-year", "whole.parquet"): 1.0, ("whole.parquet", "by-year"): 1.0}
+    assert edges_of(find_containments(spark, tmp_path)) == both
+
+
 def test_columns_that_only_some_files_of_a_table_have_are_missing_in_the_others(spark, tmp_path):
     (tmp_path / "t").mkdir()
     pq.write_table(pa.table({"a": [1]}), tmp_path / "t" / "part-0.parquet")

@@ -43,3 +43,12 @@ def test_a_check_that_overlooks_a_flip_is_a_failure(flip_test: FlipTest, monkeyp
     flip = flip_test.flips(1, 3)[0]
     monkeypatch.setattr(flip_run, "check_index", lambda path: [Problem("other", "checksum", "?")])
     assert "check names ['other']" in flip_test(*flip).failures[0]
+
+
+def test_an_error_that_is_not_ours_is_a_failure(flip_test: FlipTest, monkeypatch) -> None:
+    def explode(index: object) -> None:
+        raise KeyError("broken")
+
+    monkeypatch.setitem(flip_run._SEARCHES, "search", explode)
+    embedder = next(path for path in flip_test.paths if path.name == "signs.npy")
+    assert "search raised KeyError" in flip_test(embedder, 1 << 18, 1).failures[0]

@@ -190,6 +190,15 @@ def test_a_process_that_hangs_or_takes_too_much_is_ended(
     assert process.poll() is not None
 
 
+def test_a_process_that_dies_is_a_failure(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(fuzz_run, "HERE", tmp_path)
+    (tmp_path / "fuzz_worker.py").write_text("import os\nos.abort()\n")
+    total = fuzz_run.run_all(14, folder=tmp_path / "work", n_jobs=2, engines=("hypothesis",))
+    assert total.failed
+    assert total.exceptions == len(TARGETS)
+    assert "died with code -6" in total.sentences[0]
+
+
 SANDBOXED = """
 import os, shutil, subprocess, sys
 from pathlib import Path

@@ -12,6 +12,7 @@ from pexeso.runtime.compiled import compiled
 from pexeso.transform.fuzzy import (
     ALL_CONFIGURATIONS,
     DISTANCES,
+    Configuration,
     fuzzy_join,
     squared_similarity,
 )
@@ -124,6 +125,27 @@ def test_equal_texts_are_joined_whatever_else_is(derived, keys):
     pairs = set(zip(join.derived.tolist(), join.keys.tolist(), strict=True))
     equal = {(derived.index(text), keys.index(text)) for text in set(derived) & set(keys)}
     assert equal <= pairs
+
+
+def test_the_worked_example_of_what_cannot_be_told_apart_by_words():
+    words = Configuration("word", "Jaccard")
+    left, right = ["Ronald Reagan", "George W. Bush"], ["Reagan, Ronald(1911-2004)"]
+    spaced, other = "Bush, George H. W. (1924-)", "Bush, George H. W.(1924-)"
+    assert squared_similarity_of(left[0], right[0], words) == Fraction(1, 3) ** 2
+    assert squared_similarity_of(left[1], spaced, words) == Fraction(3, 5) ** 2
+    assert squared_similarity_of(left[1], other, words) == Fraction(2, 5) ** 2
+    join = fuzzy_join(left, [right[0], other], configurations=[words])
+    assert join.keys.tolist() == [0, 1]  # the second is wrong: it is nearer than the first
+    assert join.distances.tolist() == pytest.approx([2 / 3, 0.6])
+
+
+def test_texts_of_equal_tokens_are_no_partners_for_one_text():
+    words = [Configuration("word", distance) for distance in DISTANCES]
+    join = fuzzy_join(["b a", "c"], ["a b", "b  a", "c"], configurations=words)
+    assert join.configuration is None
+    assert (join.derived.tolist(), join.keys.tolist()) == ([1], [2])
+    # By grams they can be told apart.
+    assert fuzzy_join(["b a", "c"], ["a b", "b a", "c"]).keys.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(("size", "other_size"), [(8192, 8191), (100_000, 99_999)])
