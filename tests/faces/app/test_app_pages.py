@@ -395,6 +395,8 @@ def test_nothing_found_says_what_was_nearest(client):
     text = client.get(f"{page}/search?column=word&min_joinability=1").text
     assert "No column of the lake was found." in text
     assert "Near misses" in text
+    link = re.search(r'<a href="([^"]*)">search for', text)[1]
+    assert "No column of the lake was found." not in client.get(html.unescape(link)).text
 
 
 @pytest.mark.parametrize(
