@@ -13,13 +13,11 @@ from benchmarks.acquisition import plan_figures as resampling
 from benchmarks.acquisition.market import About, Query, determined, market_of
 from benchmarks.acquisition.plan_figures import (
     Setting,
-    difference,
     measured_plans,
     measures_of,
     price_range,
     resampled,
 )
-from benchmarks.acquisition.plan_tables import direct_table, searches_table, thinned_table
 from benchmarks.cli import main
 from pexeso.acquisition.evaluation import Evaluator
 from pexeso.acquisition.plans import TreeSearch
@@ -94,17 +92,6 @@ def test_all_searches_find_the_best_of_plans_measured_one_by_one(setting, result
         assert outcome["unbounded"]["plan"]["tables"]
 
 
-def test_prices_are_those_of_all_plans_and_of_all_tables(setting):
-    query = setting.market.about.queries[1]
-    bounds = price_range(setting, query)
-    prices = [
-        tree.price(setting.graph) for tree in TreeSearch(setting.graph, setting.request(query))
-    ]
-    assert (bounds["least"], bounds["most"]) == (min(prices), max(prices))
-    assert bounds["least"] < bounds["most"] < bounds["market"]
-    assert bounds["market"] == pytest.approx(sum(setting.market.prices.values()))
-
-
 def test_budgets_bound_prices(setting, result):
     for query in result["queries"].values():
         (row,) = query["budgets"]
@@ -114,13 +101,6 @@ def test_budgets_bound_prices(setting, result):
     row = resampling._budget(setting, query, price_range(setting, query), 0.01)
     assert not row["affordable"]
     assert "exact" not in row
-
-
-def test_differences_are_shares_of_the_optimum():
-    assert difference({"correlation": 2.0}, {"correlation": 1.5}) == 0.25
-    assert difference({"correlation": 0.0}, {"correlation": 0.0}) == 0.0
-    assert difference(None, {"correlation": 1.0}) is None
-    assert difference({"correlation": 1.0}, None) is None
 
 
 def test_resampled_joins_come_to_the_whole_one(market, setting, result, monkeypatch):
@@ -139,21 +119,6 @@ def test_resampled_joins_come_to_the_whole_one(market, setting, result, monkeypa
     assert result["queries"]["short"]["resampling"] is None
     monkeypatch.setattr(resampling, "MOST_ROWS", 10)
     assert resampled(setting, query) is None
-
-
-def test_tables_have_the_figures_of_the_result(result):
-    stored = {"markets": [result]}
-    assert json.loads(json.dumps(stored)) == stored
-    long = result["queries"]["long"]
-    (line,) = [line for line in searches_table(stored).splitlines() if "little long" in line]
-    cells = line.strip("| ").split(" | ")
-    assert cells[:3] == ["little long", "3", str(long["prices"]["plans"])]
-    assert cells[3].split()[0] == f"{long['exact']['seconds']:.2f}"
-    direct = [
-        line for line in direct_table(stored).splitlines() if "| little long | direct" in line
-    ]
-    assert len(direct) == 1
-    assert "| little long, " in thinned_table(stored)
 
 
 def test_the_command_measures_markets(market, monkeypatch, tmp_path):

@@ -222,21 +222,6 @@ def results(tmp_path, monkeypatch):
 SMALL = ["run", "--data", "random", "--dimensions", "8", "--repeats", "1", "--threads", "1"]
 
 
-def test_the_command_prints_one_object_and_keeps_it(results):
-    command = [*SMALL, "--queries", "3", "--algorithms", "pexeso,brute_gemm", "--json", "--write"]
-    done = CliRunner().invoke(main, command)
-    assert done.exit_code == 0, done.output
-    printed = json.loads(done.stdout)
-    assert (printed["data"], printed["queries"], printed["agree"]) == ("random", 3, True)
-    assert set(printed["algorithms"]) == {"pexeso", "brute_gemm"}
-    assert printed["algorithms"]["pexeso"]["median_seconds"] > 0
-    assert set(printed["ratios_to_pexeso"]) == {"brute_gemm"}
-    (path,) = results.rglob("*.json")
-    assert path.parent.name == "random"
-    assert printed["origin"]["command"]
-    assert "commit" in printed["origin"]
-
-
 def test_the_command_fails_when_answers_differ(results, monkeypatch):
     monkeypatch.setattr("benchmarks.algorithms.brute_gemm.module.BruteGemm.query", Answer.query)
     done = CliRunner().invoke(main, [*SMALL, "--queries", "3", "--algorithms", "pexeso,brute_gemm"])

@@ -1,14 +1,10 @@
-from unittest.mock import ANY
-
 import numpy as np
 import pytest
 import torch
 
-from benchmarks.checking import compare, difference, normal_form, oracle_answer, oracle_sample
-from benchmarks.harness import Settings
+from benchmarks.checking import compare, normal_form, oracle_answer, oracle_sample
 from benchmarks.lake import BenchmarkLake, BenchmarkQuery
 from benchmarks.metrics import Run, evaluate
-from benchmarks.report import read_result, result_name, write_result
 from benchmarks.timing import Measured
 
 
@@ -91,19 +87,6 @@ def test_work_is_a_mean_over_queries_and_phases_are_medians():
     assert values["phases"] == {"map": 0.2}
 
 
-@pytest.mark.parametrize(
-    ("answer", "says"),
-    [
-        ({1: 2, 5: 7}, None),
-        ({1: 2}, "column 5 is missing (1 in all)"),
-        ({1: 2, 5: 7, 8: 1, 9: 1}, "column 8 does not belong there (2 in all)"),
-        ({1: 3, 5: 7}, "column 1 has 3 matches, not 2 (1 in all)"),
-    ],
-)
-def test_differences_are_told(answer, says):
-    assert difference(answer, {1: 2, 5: 7}) == says
-
-
 def test_a_column_given_twice_is_an_error():
     with pytest.raises(ValueError, match="column 3 more than once"):
         normal_form((torch.tensor([3, 3]), torch.tensor([1, 1])))
@@ -158,16 +141,3 @@ def test_the_oracle_is_asked_within_its_bound_and_once_at_least():
     assert oracle_sample(lake, queries, max_pairs=1) == [1]
     some = oracle_sample(lake, queries, max_pairs=20)
     assert 0 < sum(len(queries[number]) * 3 for number in some) <= 20
-
-
-def test_a_result_is_one_file_named_by_what_was_asked(tmp_path):
-    name = result_name("web", "fasttext-100d", ["pexeso:sizes", "ball_tree"], Settings(threads=2))
-    assert name == "web/fasttext-100d_pexeso-sizes+ball_tree_q100_d0.06_j0.6_r3_s0_cpu_t2"
-    path = tmp_path / f"{name}.json"
-    assert read_result(path) is None
-    write_result(path, {"agree": True})
-    assert read_result(path) == {"agree": True, "origin": ANY, "machine": ANY}
-    assert [file.name for file in path.parent.iterdir()] == [path.name]
-    batch = Settings(queries=1000, batched=True)
-    name = result_name("web", "fasttext-100d", ["pexeso"], batch)
-    assert name == "web/fasttext-100d_pexeso_b1000_d0.06_j0.6_r3_s0_cpu_t1"

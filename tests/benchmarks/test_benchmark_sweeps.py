@@ -5,13 +5,10 @@ import json
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner
 
-from benchmarks import report
-from benchmarks.cli import main
 from benchmarks.cutting import cut_columns, cut_rows
 from benchmarks.datasets.synthetic import RandomData
-from benchmarks.declared import Algorithm, load_candidates
+from benchmarks.declared import load_candidates
 from benchmarks.harness import Settings
 from benchmarks.source import Source
 from benchmarks.sweeps import Sweep, known_sweeps, run_sweep
@@ -189,38 +186,3 @@ def test_a_lake_of_fewer_rows_has_all_columns():
             lake.column_rows[number] - sum(rows for _, rows in whole)
         )
     assert part.facts["share_of_values"] == 0.5
-
-
-def test_a_sweep_over_rows_asks_the_same_columns(small_random):
-    result = run_sweep(sweep("rows", (0.5, 1)), Source("random"), TINY)
-    assert result["agree"]
-    assert [row["value"] for row in result["rows"]] == [0.5, 1]
-    assert result["rows"][0]["values"] < result["rows"][1]["values"]
-
-
-@pytest.fixture
-def results(tmp_path, monkeypatch, small_random):
-    monkeypatch.setattr(report, "RESULTS", tmp_path)
-    return tmp_path
-
-
-COMMAND = ["--data", "random", "--queries", "4", "--repeats", "1", "--threads", "1"]
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(main, ["sweep", *arguments, *COMMAND])
-
-
-def test_the_command_says_what_differs_and_fails(results, monkeypatch):
-    class Wrong(Algorithm):
-        def build(self, lake, arguments):
-            self.index_bytes = 1
-
-        def query(self, query):
-            return torch.tensor([0]), torch.tensor([10**6])
-
-    monkeypatch.setattr("benchmarks.algorithms.brute_gemm.module.BruteGemm.query", Wrong.query)
-    done = invoke("published-joinability", "--algorithms", "brute_gemm")
-    assert done.exit_code == 1
-    assert "ANSWERS DIFFER" in done.stdout
-    assert "Answers differ: min_joinability 0.2: brute_gemm and float64 differ" in done.stderr

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from benchmarks.datasets.cache import file_digest, key_of
-from benchmarks.datasets.tables import SHARED, Sources, TablesData, demo_sources, web_sources
+from benchmarks.datasets.cache import file_digest
+from benchmarks.datasets.tables import SHARED, Sources, TablesData, web_sources
 
 TABLES = {
     "b/cities.csv": "City,Country\nOslo,Norway\nRome,Italy\nTurin,Italy\n"
@@ -86,16 +86,6 @@ def test_values_without_a_vector_are_dropped_but_their_rows_count(sources, tmp_p
     assert lake.facts["values_without_vector"] == 1
 
 
-def test_the_demo_lake_is_the_one_of_the_examples():
-    given = demo_sources()
-    with given.open() as folders:
-        assert (
-            len([path for path in folders["demo"].rglob("*") if path.is_file()])
-            == len(given.digests)
-            > 60
-        )
-
-
 @pytest.mark.lakes
 def test_the_real_lakes_can_be_unpacked():
     if not SHARED.is_dir():
@@ -104,8 +94,3 @@ def test_the_real_lakes_can_be_unpacked():
         assert sorted(folders) == ["fivethirtyeight", "pudding", "wikitables"]
         assert all(any(path.rglob("*.csv*")) for path in folders.values())
     assert not any(path.exists() for path in folders.values())
-
-
-def test_a_key_changes_with_anything_it_is_made_of():
-    assert key_of({"seed": 1}) != key_of({"seed": 2})
-    assert key_of({"a": 1, "b": 2}) == key_of({"b": 2, "a": 1})

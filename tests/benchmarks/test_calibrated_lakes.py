@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from lake_profile import EDGES, pair_shares, profile_lake
-from lake_reference import WEB_NEARER, WEB_RATES
+from lake_profile import WEB_RATES, profile_lake
 from long_runs import long_but
 
 from benchmarks.datasets.calibrated import MODELS, VectorChunks, plan_lake
 from benchmarks.datasets.calibrated_data import CalibratedData
-from pexeso.engine.maps import PivotMap, ProjectionMap, choose_axes, choose_pivots
 
 SMALL = {"swdc": 0.01, "open": 0.01, "lwdc": 0.001}
 TINY = {"swdc": 0.0005, "open": 0.001, "lwdc": 0.00001}
@@ -26,10 +24,6 @@ def test_small_scales_keep_the_rates_of_the_real_lake(name, cache):
     profile = profile_lake(lake, n_columns=500, n_lake_values=1 << 15)
     ratios = {rate: profile[rate] / web_rate for rate, web_rate in WEB_RATES.items()}
     assert all(0.5 <= ratio <= 2.0 for ratio in ratios.values()), ratios
-    # Pairs just above the threshold are what filters struggle with.
-    near = profile["nearer"][0.2] - profile["nearer"][0.12]
-    wanted = WEB_NEARER[0.2] - WEB_NEARER[0.12]
-    assert 0.5 <= near / wanted <= 2.0
 
 
 @pytest.mark.parametrize("name", TINY)
@@ -70,32 +64,3 @@ def test_every_pass_over_the_chunks_gives_the_vectors_of_the_lake(tmp_path):
     for _ in range(2):
         assert np.array_equal(torch.cat(list(chunks)).numpy(), lake.vectors)
     assert chunks.shape == lake.vectors.shape
-
-
-def test_pair_shares_are_those_of_all_pairs():
-    generator = torch.Generator().manual_seed(1)
-    vectors = torch.randn(300, 20, generator=generator)
-    vectors = vectors[torch.arange(3_000) % 300] + 0.05 * torch.randn(
-        3_000, 20, generator=generator
-    )
-    vectors /= vectors.norm(dim=1, keepdim=True)
-    query_rows, lake_rows = torch.arange(0, 400), torch.arange(100, 3_000)
-    shares = pair_shares(vectors, query_rows, lake_rows)
-    different = query_rows[:, None] != lake_rows
-
-    def share(within, rows=different):
-        return float((within & rows).sum()) / float(rows.sum())
-
-    distances = torch.cdist(vectors[query_rows].double(), vectors[lake_rows].double())
-    assert shares["match_rate"] == pytest.approx(share(distances <= 0.12))
-    assert shares["match_rate"] > 1e-4
-    for edge in EDGES:
-        # Distances of float32 products: which side a pair on an edge falls on, its rounding says.
-        assert shares["nearer"][edge] == pytest.approx(share(distances <= edge), abs=1e-5)
-    for n_axes in (8, 16):
-        mapped = ProjectionMap(choose_axes(vectors, n_axes)).map(vectors).double()
-        left = torch.cdist(mapped[query_rows], mapped[lake_rows]) <= 0.12
-        assert shares[f"axes_{n_axes}"] == pytest.approx(share(left), abs=1e-6)
-    pivots = PivotMap(choose_pivots(vectors, 5)).map(vectors)
-    within = ((pivots[query_rows, None] - pivots[None, lake_rows]).abs() <= 0.12).all(-1)
-    assert shares["pivots_5"] == pytest.approx(share(within[::4], different[::4]), abs=1e-6)

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmarks.comparison import drawn, joined_of, measure, scores_of, table_of
+from benchmarks.comparison import joined_of, measure, scores_of, table_of
 from benchmarks.comparison_tools import write_rows
 from benchmarks.effectiveness.tasks import Task, incidence_of
 
@@ -66,12 +66,3 @@ def test_a_tool_that_joins_nothing_has_no_precision(tmp_path):
     result = {"data": SETS, "tools": {"dex": {**run, "scores": forms}}, "skipped": {}}
     (_, _, row) = table_of(result).splitlines()
     assert row == "| dex 1: inferred joins | .000 | .000 |  |  |  | .000 | 1 | 1 |"
-
-
-def test_tasks_are_drawn_in_order_and_alike():
-    tasks = [task_of(str(number), TOWNS, TOWNS) for number in range(9)]
-    names = [task.name for task in drawn(tasks, 4)]
-    assert names == sorted(names)
-    assert len(names) == 4
-    assert names == [task.name for task in drawn(tasks, 4)]
-    assert len(drawn(tasks, 20)) == 9

@@ -1,8 +1,6 @@
 """Tests of the effectiveness measures."""
 
 import gzip
-import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,11 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.effectiveness import command, methods, similar
+from benchmarks.effectiveness import methods, similar
 from benchmarks.effectiveness.command import founds_of, measure
 from benchmarks.effectiveness.found_pairs import FoundPairs, found_by_values
 from benchmarks.effectiveness.judged import (
@@ -23,7 +20,6 @@ from benchmarks.effectiveness.judged import (
     NEGATIVE,
     NOT_JUDGED,
     Judged,
-    fold,
     incidence,
     read_judged,
 )
@@ -100,15 +96,6 @@ def test_pairs_are_judged_as_the_truth_says(judged):
     np.testing.assert_array_equal(classes, expected)
     assert judged.queries.tolist() == [0, 1, 2]
     assert [judged.positives_of(number) for number in range(5)] == [2, 1, 1, 0, 0]
-
-
-def test_without_a_list_of_columns_those_of_the_pairs_are_judged(lake):
-    (lake.parent / "entity_columns.tsv.gz").unlink()
-    assert read_judged(lake, lake.parent / "join_pairs.tsv.gz").keys == [
-        ("a.csv", 0),
-        ("c.csv", 0),
-        ("e.csv", 0),
-    ]
 
 
 @pytest.mark.lakes
@@ -379,12 +366,6 @@ def test_rivals_have_the_normaliser_of_the_index_and_pexeso_has_a_row_without(sh
     assert shop.folded_index().embedder.kind == shop.index().models[0]
 
 
-def test_no_measure_has_fewer_thresholds_to_choose_among_than_pexeso_by_much():
-    for name, (_, thresholds) in methods.MEASURES.items():
-        assert name == "equi" or len(thresholds) > 0.8 * len(methods.DISTANCES)
-    assert len(methods.NEAREST_SIMILARITIES) >= len(methods.NEAREST_DISTANCES)
-
-
 @pytest.mark.spark
 def test_pairs_are_ranked_by_the_similarity_of_a_search(shop, judged):
     index, pairs = shop.index(), ranked_pairs(judged, shop.index())
@@ -398,25 +379,6 @@ def test_pairs_are_ranked_by_the_similarity_of_a_search(shop, judged):
             pairs.joinability[own],
             [0.3 + 0.7 * similarity[other] for other in pairs.candidate[own].tolist()],
         )
-
-
-@pytest.mark.spark
-def test_the_command_prints_plain_data(lake, judged, index_path, tmp_path, monkeypatch):
-    monkeypatch.setattr(command, "shared_set", lambda name, place: TruthSet(name, lake, judged))
-    shutil.copytree(index_path, tmp_path / "wikitables.pexeso")
-    arguments = ["--data", "wikitables", "--methods", "equi,pexeso", "--json"]
-    arguments += ["--indexes", str(tmp_path)]
-    ran = CliRunner().invoke(command.main, arguments, catch_exceptions=False)
-    assert ran.exit_code == 0, ran.output
-    result = json.loads(ran.stdout)
-    assert (result["queries"], result["semantic_only_pairs"]) == (3, 2)
-    assert set(result["methods"]) == {"equi", "pexeso"}
-    needed = ["precision", "recall", "f1", *(f"semantic_only_recall_at_p{n}" for n in (90, 95))]
-    assert all(0 <= scores[name] <= 1 for scores in result["methods"].values() for name in needed)
-
-
-def test_folding():
-    assert fold("St. John's (N.B.)") == "st john s n b"
 
 
 @pytest.mark.spark

@@ -11,10 +11,10 @@ from benchmarks.effectiveness import joining
 from benchmarks.effectiveness.joining import best_threshold, scores_of_values
 from benchmarks.effectiveness.judged import BY_MEANING, BY_TEXT, NEGATIVE, NOT_JUDGED
 from benchmarks.effectiveness.methods import PQ_RECALL, Quantised, make_method
-from benchmarks.effectiveness.nearest import Joined, join_nearest, nearest_of
+from benchmarks.effectiveness.nearest import Joined, nearest_of
 from benchmarks.effectiveness.partners import joinabilities, ranks_of_partners, scores_of_partners
 from benchmarks.effectiveness.sets import ENGLISH, read_countries, shared_set, tasks_set
-from benchmarks.effectiveness.tasks import read_task, read_tasks
+from benchmarks.effectiveness.tasks import read_tasks
 from pexeso.errors import InputError
 
 JACCARD = make_method("jaccard", None)
@@ -78,18 +78,6 @@ def test_the_nearest_shares_its_credit_among_ties(rows):
         assert similarity[number] == row.max()
         assert nearest[number] == best[0]
         assert credit[number] == pytest.approx((number in best) / len(best))
-
-
-def test_a_join_by_hand(folder):
-    towns = read_task(folder / "towns")
-    joined = join_nearest(JACCARD, towns)
-    # "Oslo town" shares a word of three with "Oslo city" and "Rome town"; "Rome" one of two with
-    # two others.
-    np.testing.assert_allclose(joined.similarity, [1 / 3, 1 / 2, 1, -np.inf])
-    assert joined.credit.tolist() == [0.5, 0.5, 1, 0]
-    scores = scores_of_values([joined], JACCARD.nearest_thresholds)
-    assert scores["chosen_on"] == "other values of the task"
-    assert set(scores["tasks"]) == {"towns"}
 
 
 def random_joined(seed: int, n_tasks: int, n: int = 40) -> list[Joined]:

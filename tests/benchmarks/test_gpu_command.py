@@ -18,7 +18,7 @@ from benchmarks.gpu.brute import ProductFinder, run_brute_force
 from benchmarks.gpu.dataset import measure_rivals, run_data_set
 from benchmarks.gpu.fitting import fitting_scale
 from benchmarks.gpu.lakes import ResidentLake, Wanted, cut_plan, make_lake
-from benchmarks.gpu.measure import ColumnValuesNeededError, joined, search
+from benchmarks.gpu.measure import joined, search
 from benchmarks.gpu.neighbours import lack_of, pairs_by_neighbours
 from benchmarks.gpu.page import run_text
 from benchmarks.gpu.published import Published, run_published
@@ -153,20 +153,6 @@ def test_a_wrong_answer_on_a_data_set_is_found(monkeypatch):
         run_data_set("swdc", 0.001, wanted, CPU, ("torch",), CEILINGS, Clock(300), 1e6)
 
 
-def test_a_device_that_is_too_small_is_told(monkeypatch):
-    monkeypatch.setattr("benchmarks.gpu.dataset.make_lake", run_out)
-    clock = Clock(300)
-    assert (
-        run_data_set("swdc", 0.001, Wanted(OPTIONS), CPU, ("torch",), CEILINGS, clock, 1e6) is None
-    )
-    assert clock.left_out == [
-        {
-            "part": "the rest of swdc",
-            "reason": "the device ran out of memory: no room for the test",
-        }
-    ]
-
-
 def test_what_was_measured_before_memory_ran_out_is_kept(monkeypatch):
     monkeypatch.setattr("benchmarks.gpu.dataset.run_brute_force", run_out)
     clock, wanted = Clock(300), Wanted(OPTIONS, queries=3, batch=3)
@@ -180,43 +166,11 @@ def test_what_was_measured_before_memory_ran_out_is_kept(monkeypatch):
     assert any(line.startswith("| `swdc` | one at a time | ") for line in lines)
 
 
-def test_without_the_values_of_columns_a_kernel_must_search_by_itself(monkeypatch):
-    lake = small_lake()
-    lake.keeps_values_of_columns = False
-    with pytest.raises(ColumnValuesNeededError, match="there is no room for the values of each"):
-        search(lake, lake.queries[0], choose_kernel("torch", CPU), SearchStats())
-
-
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA GPU")
 def test_a_device_that_is_not_there_is_refused(tmp_path):
     done = run_command("--output", str(tmp_path))
     assert done.exit_code == 2
     assert "The device cuda was asked for" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ["--data", "web"],
-            "Data sets are swdc, index, out-of-core, open, lwdc, words. Got web instead.",
-        ),
-        (["--queries", "0"], "0 is not in the range x>=1"),
-        (["--scale", "0"], "0.0 is not in the range 0.0<x<=1.0"),
-        (["--budget", "480"], "as in 8m. Got '480'."),
-        (["--budget", "0s"], "A duration is a positive number and s, m or h"),
-        (["--preset", "paper"], "'paper' is not one of"),
-    ],
-)
-def test_arguments_that_are_none_are_refused(arguments, message):
-    done = run_command(*arguments)
-    assert done.exit_code == 2
-    assert message in done.stderr
-
-
-@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("8m", 480), ("1.5h", 5400)])
-def test_budgets_are_durations(text, seconds):
-    assert command.Budget().convert(text, None, None) == seconds
 
 
 def test_a_scale_that_leaves_too_few_columns_is_raised(monkeypatch):
@@ -272,12 +226,6 @@ def test_a_grid_without_memory_is_left_out(monkeypatch):
     clock = Clock(300)
     assert run_published("swdc", published_of(), clock, 300.0) == []
     assert "GB of memory" in clock.left_out[0]["reason"]
-
-
-def test_reserved_seconds_are_not_left():
-    clock = Clock(300)
-    clock.reserved = 299.0
-    assert 0 < clock.left < 1.0
 
 
 def test_partitions_hold_the_whole_plan():
@@ -392,12 +340,3 @@ def test_what_does_not_fit_is_made_smaller_or_left_out():
     assert fitting_scale(model, 1.0, 16, 75_000_000, 40 * 10**9) == 1.0
     assert fitting_scale(model, 1.0, 16, 75_000_000, 20 * 10**9) == 0.5
     assert fitting_scale(model, 1.0, 16, 75_000_000, 10**9) is None
-
-
-def test_there_must_be_time(capsys):
-    clock = Clock(0.0)
-    assert (
-        run_data_set("swdc", 0.001, Wanted(OPTIONS), CPU, ("torch",), CEILINGS, clock, 1e6) is None
-    )
-    assert clock.left_out[0]["part"] == "swdc"
-    assert "left out: swdc" in capsys.readouterr().out

@@ -1,23 +1,11 @@
 """The measurement of lexical searches beside products, on a small made-up lake."""
 
 import json
-from itertools import pairwise
 
-import numpy as np
 from click.testing import CliRunner
 
 from benchmarks import lexical_speed, report
 from benchmarks.lexical_speed import main, planted_partition, tables_of
-
-
-def test_a_planted_lake_has_columns_of_twenty_different_values_in_the_space_of_letters():
-    partition = planted_partition(400)
-    vectors, again = partition.vectors, planted_partition(400).vectors
-    assert np.diff(partition.column_lists.offsets).tolist() == [20] * partition.n_columns
-    assert 300 < partition.n_values == 20 * partition.n_columns <= 400
-    values = {tuple(vectors.members[begin:end]) for begin, end in pairwise(vectors.offsets)}
-    assert len(values) == partition.n_values
-    np.testing.assert_array_equal(vectors.norms, again.norms, "the same each time")
 
 
 def test_times_are_told_for_each_distance(tmp_path, monkeypatch):

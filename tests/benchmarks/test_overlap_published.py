@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.overlap_published import (
-    PublishedRun,
     benefit_of_lists,
     estimated_overlap,
     expected_after_lists,
@@ -135,23 +134,6 @@ def test_w2_probe_set_reads_three_lists_and_three_sets():
     run = probe_set(index, query, 2)
     assert run.pairs() == [(0, 3), (3, 2)]
     assert (run.reads.lists, run.reads.sets, run.reads.tokens) == (3, 3, 2 + 1 + 99)
-
-
-def test_w4_lists_first_leave_three_tokens_to_read():
-    index, query = first_lake()
-    run = PublishedRun(index, query, 2, ReadCosts(1, 0.00125, 1, 0.0017), batch=1)
-    run._read_lists()
-    run._read_sets(np.array([0]))
-    run._read_lists()
-    run._read_lists()
-    ids = run.candidates.number.tolist()
-    assert dict(zip(ids, run.bounds().tolist(), strict=True)) == {1: 2, 2: 1, 3: 3}
-    estimates = estimated_overlap(run.candidates, run.n, run.accounted, run.bounds())
-    assert dict(zip(ids, estimates.tolist(), strict=True)) == {1: 1, 2: 1, 3: 3}
-    run._read_sets(np.array([ids.index(3)]))
-    while run.step():
-        pass
-    assert run.answer().pairs() == [(0, 3), (3, 2)]
 
 
 @pytest.mark.parametrize("k", [1, 3, 20])

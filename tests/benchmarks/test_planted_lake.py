@@ -15,12 +15,8 @@ from benchmarks.cluster.lake import (
     WAYS,
     WIDTH,
     Settings,
-    Truth,
-    chunks,
     column_name,
     make_lake,
-    needed,
-    query_ids,
     table_name,
     truth_of,
     words_of,
@@ -144,21 +140,6 @@ def test_the_truth_is_that_of_plain_sets_of_the_cells_on_disk(folder):
     assert min(shares) == 0.5
     assert max(shares) == 1.0
     assert any(0.5 < share < 1 for share in shares)
-
-
-def test_joins_that_nobody_planted_are_in_the_truth_too():
-    bare = Settings(columns=20_000, queries=30, planted=1, min_joinability=0.5, seed=0)
-    truth = Truth(query_ids(bare), 0.5)
-    for chunk in chunks(bare):
-        truth.add(chunk.columns, chunk.ids)
-    assert truth.table().num_rows > 3 * bare.queries * bare.planted
-
-
-@pytest.mark.parametrize(
-    ("share", "size", "count"), [(0.5, 4, 2), (0.5, 5, 3), (0.6, 5, 3), (0.01, 4, 1), (1.0, 7, 7)]
-)
-def test_what_is_needed_is_exact(share, size, count):
-    assert needed(share, size) == count
 
 
 def test_other_settings_make_another_lake(tmp_path):

@@ -186,11 +186,6 @@ def test_the_fuzzy_oracle_is_that_of_plain_sets_and_fractions(seed):
         assert best_join["f"] > 0 or "tokeniser" not in best_join
 
 
-def test_nothing_to_join_with_joins_nothing():
-    assert best_fuzzy_join([], ["a"], set(), 1) == counted(0, 0, 1)
-    assert best_fuzzy_join(["a"], [], set(), 1) == counted(0, 0, 1)
-
-
 @needs_cases
 def test_all_shared_cases_are_read():
     with shared_cases() as cases:

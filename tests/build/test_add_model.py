@@ -56,10 +56,6 @@ def test_what_is_added_is_what_a_build_would_have_written(built, first, tmp_path
         assert getattr(manifest, name) == getattr(expected, name)
 
 
-def vectors_of(index):
-    return [index.store.array(number, "vectors") for number in range(index.store.n_partitions)]
-
-
 def test_the_main_model_can_be_one_of_vectors(built, tmp_path):
     shutil.copytree(built[1]["hashing"].path, tmp_path / "index")
     index = pexeso.open_index(tmp_path / "index")

@@ -6,13 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from long_runs import long_but
 
 import pexeso
 from pexeso.errors import EmbedderError, InputError
 from pexeso.faces.cli.inspect import info_lines
 from pexeso.lake.containers.reader import read_table
-from pexeso.semantic.spark_executor import on_spark
 
 LAKES = {"countries": 2, "pudding": 12}
 """Real lakes, and the how manieth of their tables are taken."""
@@ -158,17 +156,6 @@ def test_answers_are_those_of_brute_force(made_up):
     check_against_brute_force(made_up)
 
 
-def test_answers_of_a_batch_on_spark_are_those_of_brute_force(made_up, spark):
-    oracle = BruteForce(made_up)
-    columns = [cells for cells, _ in list(oracle.columns.values())[:4]]
-    thresholds = {"max_distance": 0.06, "min_joinability": 0.3}
-    index = on_spark(pexeso.open_index(made_up.path, device="cpu"), spark)
-    batch = index.search_batch(columns, **thresholds, k="all", rerank=False, fold_copies=False)
-    nearest = [oracle.nearest(oracle.distinct(cells)) for cells in columns]
-    expected = [oracle.answer(distances, 0.06, 0.3) for distances in nearest]
-    assert [counts_of(result) for result in batch] == expected
-
-
 @pytest.mark.slow
 def test_an_index_as_published_is_kept_up_to_date(made_up, tmp_path):
     lake, path = tmp_path / "lake", tmp_path / "lake.pexeso"
@@ -189,8 +176,8 @@ def test_an_index_as_published_is_kept_up_to_date(made_up, tmp_path):
 
 
 @pytest.mark.lakes
-@pytest.mark.slow
-@pytest.mark.parametrize("name", long_but(["countries"], LAKES))
+@pytest.mark.long
+@pytest.mark.parametrize("name", LAKES)
 def test_answers_on_a_real_lake_are_those_of_brute_force(lake_folder, tmp_path, name):
     lake = tmp_path / "lake"
     lake.mkdir()
@@ -200,13 +187,6 @@ def test_answers_on_a_real_lake_are_those_of_brute_force(lake_folder, tmp_path, 
     assert index.info().to_dict()["as_published"] is True
     assert len(index.info().partitions) == 10
     check_against_brute_force(index)
-
-
-def test_a_lake_of_one_table_is_built_without_spark(small_lake, tmp_path):
-    index = pexeso.build_index(
-        small_lake / "cities.csv", tmp_path / "index.pexeso", preset="published", engine="local"
-    )
-    assert index.info().to_dict()["as_published"]
 
 
 def test_fewer_columns_make_fewer_partitions(small_lake, tmp_path):
@@ -238,8 +218,6 @@ def test_the_same_options_by_hand_are_as_published_and_others_are_not(small_lake
     ("options", "error", "sentence"),
     [
         ({"preset": "fast"}, InputError, "preset must be one of published. Got 'fast'"),
-        ({"preset": "published", "cells": "blocks"}, InputError, "Got cells='blocks': leave it"),
-        ({"preset": "published", "model": "lexical"}, InputError, "Got model='lexical': leave it"),
         ({"preset": "published", "model": "no.bin"}, EmbedderError, "no fastText model at no.bin"),
         ({"preset": "published", "colour": 1}, InputError, "Build options are model, "),
         ({"min_rows": 2}, InputError, "Give min_rows by rules=pexeso.ColumnRules(min_rows=...)."),

@@ -21,7 +21,7 @@ from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.lake.containers.reader import TablesInTurn
 from pexeso.lake.files import find_tables, table_row
 from pexeso.lake.readers import table as file_source
-from pexeso.lake.readers.table import FileSource, fingerprint_file, read_content
+from pexeso.lake.readers.table import FileSource
 from pexeso.semantic.part import write as semantic_placed
 from pexeso.semantic.part.write import write_partition
 from pexeso.store.files import filling
@@ -116,29 +116,6 @@ def test_of_two_attempts_at_a_partition_the_first_that_ends_stays(placed, tmp_pa
     assert entry.facts == {"columns": 99}
     assert [file.path for file in entry.files] == ["meta.json"]
     assert sorted(os.listdir(tmp_path)) == ["00000", "placed"]
-
-
-def test_contents_are_compared_by_fingerprint(tmp_path):
-    for name, text in (("same.csv", "a\n1\n"), ("other.csv", "a\n2\n")):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    known = read_content(tmp_path / "same.csv").fingerprint
-    rows = [
-        {
-            "table": name,
-            "path": str(tmp_path / name),
-            "member": None,
-            "reading": None,
-            "old_fingerprint": known,
-        }
-        for name in ("same.csv", "other.csv", "gone.csv")
-    ]
-    batches = list(compare_contents(iter([pa.RecordBatch.from_pylist(rows)]), root=tmp_path))
-    assert {batch["table"][0].as_py(): batch["change"][0].as_py() for batch in batches} == {
-        "same.csv": "unchanged",
-        "other.csv": "changed",
-        "gone.csv": "changed",
-    }
-    assert fingerprint_file(tmp_path / "gone.csv") is None
 
 
 def test_tables_of_one_file_are_compared_with_one_reading_of_it(tmp_path, monkeypatch):

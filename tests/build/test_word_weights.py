@@ -37,7 +37,7 @@ def first_lake(folder, n_tables=5):
     return folder
 
 
-def update(index, lake, first=0, rounds=3):
+def update(index, lake, first=0, rounds=1):
     """Append, change and delete tables so that the words of the lake become others."""
     for step in range(first, first + rounds):
         write_table(lake, 10 + step, 50 + step)
@@ -107,7 +107,7 @@ def test_after_a_compaction_answers_are_those_of_a_fresh_build(tmp_path):
     lake = first_lake(tmp_path / "lake")
     index = pexeso.build_index(lake, tmp_path / "index", parts=PARTS)
     assert index.info().word_weights == "current"
-    update(index, lake)
+    update(index, lake, rounds=3)
     assert index.info().word_weights == "earlier"
     other = pexeso.build_index(lake, tmp_path / "other", parts=PARTS)
     assert answers(index) != answers(other), "the updates must make a difference"
@@ -128,7 +128,7 @@ def test_on_spark_and_with_further_models_too(tmp_path):
     options = {"model": "lexical,hashing", "dimensions": 24, "n_partitions": 2, "parts": PARTS}
     index = pexeso.build_index(lake, tmp_path / "index", **options)
     before = index.store.manifest
-    update(index, lake, rounds=1)
+    update(index, lake)
     index.compact()
     fresh = require_fresh(index, lake, tmp_path / "fresh", **options)
     hashing, other = (side.with_model("hashing") for side in (index, fresh))

@@ -38,7 +38,6 @@ Token = tuple[str | None, ...]
 Family = str | tuple[Any, ...]
 Leaf = tuple[Token, Family, list[Any]]
 
-UNEVEN_ROWS = ("pad", "drop")
 _DELIMITED = {".csv": ",", ".tsv": "\t"}
 _DELIMITERS = (",", "\t", ";", "|")
 _PART = "part-"
@@ -61,12 +60,11 @@ class Contents:
     left_out: dict[str, str] = field(default_factory=dict)
 
 
-def read_contents(
-    folder: Path, *, case_sensitive: bool = False, uneven_rows: str = "pad"
-) -> Contents:
-    """Read all CSV, TSV, Parquet and JSON lines files of a folder."""
-    if uneven_rows not in UNEVEN_ROWS:
-        raise InputError(f"Uneven rows are one of {', '.join(UNEVEN_ROWS)}. Got {uneven_rows!r}.")
+def read_contents(folder: Path, *, uneven_rows: str = "pad") -> Contents:
+    """Read all CSV, TSV, Parquet and JSON lines files of a folder.
+
+    Rows that are shorter or longer than the header are padded and cut, or dropped ("drop").
+    """
     contents = Contents()
     for name, files in _table_files(folder):
         leaves = _read(files, uneven_rows)
@@ -74,24 +72,16 @@ def read_contents(
             contents.left_out[name] = "no columns"
             continue
         try:
-            contents.tables[name] = _content(leaves, case_sensitive)
+            contents.tables[name] = _content(leaves)
         except InputError as error:
             contents.left_out[name] = str(error)
     return contents
 
 
-def content_of(table: pa.Table, *, case_sensitive: bool = False) -> Content:
-    """Return the cells of an Arrow table."""
-    leaves = _table_leaves(table)
-    if not leaves:
-        raise InputError("no columns")
-    return _content(leaves, case_sensitive)
-
-
-def _content(leaves: list[Leaf], case_sensitive: bool) -> Content:
+def _content(leaves: list[Leaf]) -> Content:
     tokens = [token for token, _, _ in leaves]
     folded = [tuple(part and part.lower() for part in token) for token in tokens]
-    if not case_sensitive and len(set(folded)) == len(folded):
+    if len(set(folded)) == len(folded):
         tokens = folded
     if len(set(tokens)) < len(tokens):
         raise InputError("repeated names")

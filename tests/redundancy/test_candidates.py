@@ -170,32 +170,6 @@ def test_arrays_over_pairs_refute_what_single_pairs_do():
         assert n_removed == removed
 
 
-PARENT = ColumnStats(10, 50, True, True, True, True, 0, True, False, False)
-
-
-@pytest.mark.parametrize(
-    ("child", "rule"),
-    [
-        ([10, 50], None),
-        ([11, 49], None),
-        ([9, 20], "bounds"),
-        ([20, 51], "bounds"),
-        ([None], "nulls"),
-        ([20.0, NAN], "nan"),
-    ],
-)
-def test_the_worked_example(child, rule):
-    assert refutes(scan_stats(pa.array(child)), PARENT) == rule
-    assert rule != "nan" or refutes(scan_stats(pa.array(child)), replace(PARENT, nan=None)) is None
-
-
-def test_bounds_of_cut_texts_refute_only_what_lies_apart():
-    cover = {"min_cover": True, "max_cover": True, "has_value": True}
-    parent = ColumnStats(b"B", b"C", **cover)
-    assert refutes(ColumnStats(b"A", b"B", **cover), parent) is None
-    assert refutes(ColumnStats(b"A", b"A~", **cover), parent) == "bounds"
-
-
 def test_missing_cells_are_counted_in_every_encoding():
     coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["m", None]))
     runs = pa.RunEndEncodedArray.from_arrays(pa.array([1, 3], pa.int32()), pa.array(["m", None]))

@@ -57,6 +57,14 @@ def test_the_worked_lake(spark, tmp_path):
     assert {table.name for table in left.tables} == set(plan.keep)
 
 
+def test_prices_are_those_of_the_paper():
+    costs = Costs(storage=1, maintenance=2, maintenances=3, read=5, write=7, read_seconds=11)
+    parent, child = np.array([2e9]), np.array([1e9])
+    assert costs.keeping(parent) == 2 * (1 + 2 * 3)
+    assert costs.rebuilding(parent, child, np.array([4.0])) == 4 * (5 * 2 + 7 * 1)
+    assert costs.seconds(parent, child) == 11 * 2 + 20 * 1
+
+
 def test_accesses_of_no_table_of_the_lake_are_refused(tmp_path):
     worked_lake(tmp_path)
     known = Costs(accesses=0, accesses_of={"D1.parquet": 1e9, "gone.csv": 3})

@@ -115,45 +115,6 @@ def test_dominated_tables_are_kept_by_no_plan_that_is_needed():
     assert n_dominated > N_GRAPHS // 2
 
 
-def sizes_example(write_only=False, max_seconds=None):
-    size = np.array([100.0, 60, 60, 10])
-    accesses = np.array([0.0, 5, 1, 1])
-    edges = [(0, 1), (0, 2), (1, 2), (2, 1), (0, 3), (1, 3), (2, 3)]
-    if max_seconds is not None:
-        edges = [(p, v) for p, v in edges if 0.5 * size[p] + size[v] < max_seconds]
-    read = 0.0 if write_only else 0.1
-    return problem(
-        size * (2 + 0.5 * 4), [(p, v, accesses[v] * (read * size[p] + size[v])) for p, v in edges]
-    )
-
-
-@pytest.mark.parametrize(
-    ("given", "cost", "source"),
-    [
-        (sizes_example(), 722, [-1, -1, 1, 1]),
-        (sizes_example(write_only=True), 710, None),
-        (sizes_example(max_seconds=90), 896, None),
-        (sizes_example(max_seconds=60), 896, None),
-        (sizes_example(max_seconds=100), 722, None),
-        (sizes_example(max_seconds=111), 722, None),
-        (problem([10, 10, 10], [(0, 1, 1), (1, 2, 1)]), 21, [-1, -1, 1]),
-        (problem([3, 5], [(0, 1, 5)]), 8, [-1, -1]),
-        (problem([10, 4, 6, 3, 5], [(0, 1, 1), (1, 2, 2), (2, 3, 1), (3, 4, 4)]), 23, None),
-        (
-            problem([5, 7, 8, 2, 9, 4], [(0, 1, 3), (1, 2, 6), (2, 3, 1), (3, 4, 2), (4, 5, 5)]),
-            24,
-            [-1, 0, -1, -1, 3, -1],
-        ),
-        (problem([], []), 0, []),
-    ],
-)
-def test_worked_numbers(given, cost, source):
-    plan = plan_retention(given)
-    assert plan.cost == pytest.approx(cost)
-    assert plan.optimal
-    assert source is None or plan.source.tolist() == source
-
-
 @pytest.mark.parametrize(
     ("sets", "cost"), [(["123", "456", "145", "236", "345"], 114), (["123", "145", "346"], 115)]
 )

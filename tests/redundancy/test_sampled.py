@@ -79,12 +79,6 @@ def test_columns_that_agree_as_sets_are_told_apart_by_one_row(tmp_path):
     assert (result.stages[-2].edges, result.edges) == (2, ())
 
 
-def test_nan_and_zeros_of_both_signs_are_found(tmp_path):
-    pq.write_table(pa.table({"x": [math.nan, -0.0, 1.0]}), tmp_path / "parent.parquet")
-    pq.write_table(pa.table({"x": [math.nan, 0.0]}), tmp_path / "child.parquet")
-    assert pairs(find_by_samples(None, tmp_path)) == {("parent.parquet", "child.parquet")}
-
-
 def planted_lake(folder, seed):
     """Write parents, selections of their rows, and selections with one row of another.
 

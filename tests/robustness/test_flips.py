@@ -52,13 +52,3 @@ def test_an_error_that_is_not_ours_is_a_failure(flip_test: FlipTest, monkeypatch
     monkeypatch.setitem(flip_run._SEARCHES, "search", explode)
     embedder = next(path for path in flip_test.paths if path.name == "signs.npy")
     assert "search raised KeyError" in flip_test(embedder, 1 << 18, 1).failures[0]
-
-
-def test_an_index_that_is_damaged_to_begin_with_is_refused(
-    small_index: Path, tmp_path: Path
-) -> None:
-    copy = tmp_path / "damaged"
-    flip_run.shutil.copytree(small_index, copy)
-    flip_run.turn(next(copy.rglob("meta.json")), 0, 1)
-    with pytest.raises(ValueError, match="before anything was flipped"):
-        FlipTest(copy, tmp_path)

@@ -13,7 +13,7 @@ import fuzz_app
 import fuzz_run
 import fuzz_worker
 import pytest
-from fuzz_run import Job, jobs_of, run_all
+from fuzz_run import Job
 from fuzz_strategies import manifest_document, seeds_of, strategy_of
 from fuzz_targets import INDEX, TARGETS, WITH_INDEX, BrokenPromiseError, resealed
 from hypothesis import given, settings
@@ -130,14 +130,6 @@ def test_a_fault_of_the_app_is_found(small_index: Path, monkeypatch, body, statu
         fuzz_app.try_request(b"GET /", small_index)
 
 
-def test_inputs_are_shared_out_to_the_last() -> None:
-    for n_inputs in (2_000, 100_000):
-        jobs = list(jobs_of(n_inputs, 1, ("hypothesis", "atheris")))
-        assert n_inputs <= sum(job.n_inputs for job in jobs) < n_inputs + len(TARGETS)
-        assert {job.target for job in jobs} == set(TARGETS)
-    assert sum(target.share for target in TARGETS.values()) == 1000
-
-
 def breaking(kind: str):
     def run(data: bytes, folder: Path) -> None:
         if kind == "error":
@@ -201,7 +193,7 @@ def test_a_process_that_hangs_or_takes_too_much_is_ended(
 def test_a_process_that_dies_is_a_failure(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(fuzz_run, "HERE", tmp_path)
     (tmp_path / "fuzz_worker.py").write_text("import os\nos.abort()\n")
-    total = run_all(14, folder=tmp_path / "work", n_jobs=2, engines=("hypothesis",))
+    total = fuzz_run.run_all(14, folder=tmp_path / "work", n_jobs=2, engines=("hypothesis",))
     assert total.failed
     assert total.exceptions == len(TARGETS)
     assert "died with code -6" in total.sentences[0]

@@ -1,8 +1,6 @@
 """Tests of search over several partitions against plain loops, and of its memory budget."""
 
 import threading
-import time
-import weakref
 
 import numpy as np
 import pytest
@@ -17,7 +15,6 @@ from pexeso.engine.dense import prefixes
 from pexeso.engine.options import METRICS, Metric, PartitionLayoutOptions
 from pexeso.options import JOINABILITY_OF, SearchOptions
 from pexeso.semantic import partition_loader
-from pexeso.semantic import passes as single_query
 from pexeso.semantic.executor import search_store
 
 MAPS_AND_METRICS = [(chosen, metric) for chosen in ("pivots", "projection") for metric in METRICS]
@@ -194,94 +191,3 @@ def recording(real, numbers):
         return real(self, number)
 
     return record
-
-
-def test_columns_that_match_alike_are_ordered_by_table_then_column_over_partitions():
-    rng = np.random.default_rng(0)
-    vectors = unit(rng.normal(size=(6, 8)))
-    names = [("b", "x"), ("a", "z"), ("é", "a"), ("a", "Z"), ("a", "\U0001f600"), ("a", "\uff5e")]
-    lake = SmallLake(vectors, [list(range(6))] * 6, names, [0, 1, 0, 2, 1, 2])
-    options = PartitionLayoutOptions(map="projection", n_axes=4)
-    scan, query = scan_of(lake.store(options), options), query_of(vectors, [1] * 6)
-    [(hits, _)] = search_store(
-        scan, [query], [SearchOptions(max_distance=0.01, min_joinability=1.0)]
-    )
-    expected = [
-        ("a", "Z"),
-        ("a", "z"),
-        ("a", "\uff5e"),
-        ("a", "\U0001f600"),
-        ("b", "x"),
-        ("é", "a"),
-    ]
-    assert [(hit.table, hit.label) for hit in hits] == expected
-    for k in range(1, 6):
-        [(hits, _)] = search_store(
-            scan, [query], [SearchOptions(max_distance=0.01, min_joinability=None, k=k)]
-        )
-        assert [(hit.table, hit.label) for hit in hits] == expected[:k]
-
-
-@pytest.mark.parametrize("ahead", [False, True])
-def test_an_error_in_what_is_done_ahead_reaches_the_caller(monkeypatch, ahead):
-    options = PartitionLayoutOptions(map="projection", n_axes=4, block_size=4)
-    lake = lake_of_groups()
-    monkeypatch.setattr(prefixes, "LEAST_WORK", 0 if ahead else 1 << 60)
-    scan = scan_of(lake.store(options), options)
-    real = scan.mapped
-
-    def mapped(number):
-        if number == 2:
-            raise OSError("the disk is gone")
-        return real(number)
-
-    monkeypatch.setattr(scan, "mapped", mapped)
-    query = query_of(lake.vectors[80:90], [1] * 10)
-    with pytest.raises(OSError, match="the disk is gone"):
-        search_store(scan, [query], [SearchOptions(max_distance=0.05, min_joinability=0.6)])
-    assert not [
-        thread for thread in threading.enumerate() if thread.name.startswith("pexeso-prefetch")
-    ]
-
-
-class Copied:
-    """Stands for a partition on a device."""
-
-
-@pytest.mark.parametrize(
-    ("n_partitions", "two_fit", "n_copies"),
-    [(3, False, 6), (3, True, 6), (1, False, 1), (1, True, 1)],
-)
-def test_partitions_are_copied_to_a_device_one_at_a_time_or_two_where_they_fit(
-    monkeypatch, n_partitions, two_fit, n_copies
-):
-    copies: list[weakref.ref] = []
-    peak = [0]
-
-    def copy(scan, number):
-        partition = Copied()
-        copies.append(weakref.ref(partition))
-        peak[0] = max(peak[0], sum(reference() is not None for reference in copies))
-        return partition
-
-    options = PartitionLayoutOptions(map="projection", n_axes=4, block_size=4)
-    lake = lake_of_groups(n_partitions)
-    scan = scan_of(lake.store(options), options)
-    scan.on_cpu, scan._device = False, torch.device("meta")
-    monkeypatch.setattr(partition_loader.PartitionLoader, "_copied", copy)
-    monkeypatch.setattr(partition_loader.PartitionLoader, "copies_ahead", two_fit)
-    for name in ("search", "_search_together"):
-        monkeypatch.setattr(
-            single_query.SingleQueryPass, name, lambda *given, **named: time.sleep(0.02)
-        )
-    query = query_of(
-        lake.vectors[[5, 45, 85] if n_partitions == 3 else [5]],
-        [1] * (3 if n_partitions == 3 else 1),
-    )
-    for _ in range(2):
-        [(hits, _)] = search_store(
-            scan, [query], [SearchOptions(max_distance=0.05, min_joinability=0.1)]
-        )
-        assert hits == []
-    assert len(copies) == n_copies
-    assert peak[0] == (2 if two_fit and n_partitions > 1 else 1)

@@ -154,6 +154,7 @@ class SmallDevice:
         self._held = weakref.WeakKeyDictionary()
         real_copy, real_memory = DeviceStage._copied, DeviceStage._memory
         vectors = [store.array(number, "vectors").shape for number in range(store.n_partitions)]
+        assert len({*vectors}) == store.n_partitions  # they are told apart by their sizes
 
         def copy(stage, arrays, passing_bytes):
             self.copied.append(vectors.index(arrays["vectors"].shape))
@@ -184,11 +185,6 @@ def no_threads_left():
     return not [name for name in names if name.startswith("pexeso-prefetch")]
 
 
-def test_the_partitions_of_this_lake_are_told_apart_by_their_sizes(lake):
-    store = lake.store(OPTIONS)
-    assert len({store.array(n, "vectors").shape for n in range(N_PARTITIONS)}) == N_PARTITIONS
-
-
 def test_what_a_partition_is_after_its_copy(lake, monkeypatch):
     store = lake.store(OPTIONS)
     device = SmallDevice(monkeypatch, store)
@@ -204,7 +200,9 @@ def test_what_a_partition_is_after_its_copy(lake, monkeypatch):
 def test_each_search_or_batch_copies_each_partition_once_in_order(
     lake, queries, monkeypatch, n_kept, n_at_once
 ):
-    device = SmallDevice(monkeypatch, lake.store(OPTIONS), n_kept, n_at_once)
+    deleted = [hit for hit, _ in lake.answer("euclidean", queries[2], ALL)[:5]]
+    store = lake.store(OPTIONS, deleted=deleted)
+    device = SmallDevice(monkeypatch, store, n_kept, n_at_once)
     assert device.scan.copies_ahead == (n_at_once == 2)
     passing = list(range(n_kept, N_PARTITIONS))
     for batch in ([queries[2]], queries, queries[1:3]):
@@ -213,7 +211,7 @@ def test_each_search_or_batch_copies_each_partition_once_in_order(
         answers = search_store(device.scan, batch, [ALL] * len(batch))
         assert device.copied == (list(range(N_PARTITIONS)) if first else passing)
         for query, (hits, _) in zip(batch, answers, strict=True):
-            assert counts_of(hits) == lake.answer("euclidean", query, ALL)
+            assert counts_of(hits) == lake.answer("euclidean", query, ALL, deleted)
     assert device.room >= device.peak >= (n_at_once * device.room // (n_at_once + n_kept))
     assert no_threads_left()
 
@@ -227,51 +225,30 @@ def test_a_batch_asked_in_different_ways_copies_each_partition_once(lake, querie
         assert counts_of(hits) == lake.answer("euclidean", query, request)
 
 
-def test_deleted_columns_are_not_found_on_a_device(lake, queries, monkeypatch):
-    deleted = [hit for hit, _ in lake.answer("euclidean", queries[2], ALL)[:5]]
-    device = SmallDevice(monkeypatch, lake.store(OPTIONS, deleted=deleted))
-    [(hits, _)] = search_store(device.scan, [queries[2]], [ALL])
-    right = lake.answer("euclidean", queries[2], ALL, deleted)
-    assert counts_of(hits) == right
-    assert not set(deleted) & {column for column, _ in right}
+def lose_the_disk():
+    raise OSError("The disk is gone.")
 
 
-def test_an_error_of_the_copying_thread_reaches_the_caller(lake, queries, monkeypatch):
-    store = lake.store(OPTIONS)
-    device = SmallDevice(monkeypatch, store)
-    real = store.partition
-    monkeypatch.setattr(device.scan.store, "partition", lambda number: broken(real, number))
+@pytest.mark.parametrize(
+    ("stop", "error"),
+    [(lose_the_disk, OSError), (_thread.interrupt_main, KeyboardInterrupt)],
+)
+def test_a_search_that_is_stopped_while_it_copies_leaves_no_thread(
+    lake, queries, monkeypatch, stop, error
+):
+    device = SmallDevice(monkeypatch, lake.store(OPTIONS))
+    real = device.scan.store.partition
 
-    def broken(real, number):
+    def stopped(number):
         arrays = real(number)
-        if number == 3 and 2 in device.copied:
-            raise OSError("The disk is gone.")
+        if number >= 3 and 2 in device.copied:
+            stop()
         return arrays
 
     for number in range(N_PARTITIONS):
         device.scan.mapped(number)
-    with pytest.raises(OSError, match=r"^The disk is gone\.$"):
-        search_store(device.scan, [queries[2]], [ALL])
-    assert device.copied == [0, 1, 2]
-    assert no_threads_left()
-    monkeypatch.setattr(device.scan.store, "partition", real)
-    [(hits, _)] = search_store(device.scan, [queries[2]], [ALL])
-    assert counts_of(hits) == lake.answer("euclidean", queries[2], ALL)
-
-
-def test_an_interrupt_leaves_no_thread(lake, queries, monkeypatch):
-    device = SmallDevice(monkeypatch, lake.store(OPTIONS))
-    real = device.scan.store.partition
-
-    def interrupted(number):
-        if 2 in device.copied:
-            _thread.interrupt_main()
-        return real(number)
-
-    for number in range(N_PARTITIONS):
-        device.scan.mapped(number)
-    monkeypatch.setattr(device.scan.store, "partition", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    monkeypatch.setattr(device.scan.store, "partition", stopped)
+    with pytest.raises(error):
         search_store(device.scan, [queries[2]], [ALL])
     assert no_threads_left()
     monkeypatch.setattr(device.scan.store, "partition", real)
@@ -296,22 +273,6 @@ def test_partitions_that_all_stay_are_searched_together(lake, queries, monkeypat
     assert together == [N_PARTITIONS]
     assert stats.partitions == N_PARTITIONS
     assert "probe" not in stats.seconds
-
-
-def test_a_device_that_fails_between_partitions_counts_no_column_twice(
-    lake, queries, monkeypatch, caplog
-):
-    device = SmallDevice(monkeypatch, lake.store(OPTIONS), N_PARTITIONS)
-
-    def fail(space, partitions, *arguments, **options):
-        raise RuntimeError("CUDA error: the device was lost")
-
-    monkeypatch.setattr(DenseSpace, "search_all", fail)
-    for _ in range(2):
-        [(hits, _)] = search_store(device.scan, [queries[2]], [ALL])
-        assert counts_of(hits) == lake.answer("euclidean", queries[2], ALL)
-    assert device.scan.on_cpu
-    assert caplog.text.count("the device was lost") == 1
 
 
 def test_pairs_of_found_columns_copy_no_partition(lake, queries, monkeypatch):

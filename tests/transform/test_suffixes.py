@@ -96,28 +96,6 @@ def _compare_with_columns_alone(columns, pairs):
             assert getattr(prefixes, name).tolist() == getattr(alone, name).tolist(), name
 
 
-def test_ten_thousand_random_suffixes():
-    drawn = np.random.default_rng(3)
-    texts = ["".join(drawn.choice(list("abcd"), drawn.integers(0, 25))) for _ in range(800)]
-    prefixes, _ = ColumnSuffixes([texts[:400], texts[400:]]).shared_prefixes(0, 1)
-    expected: dict[int, list[int]] = {}
-    for number, text in enumerate(texts[:400]):
-        for start in range(len(text)):
-            length = 0
-            while start + length < len(text) and any(
-                text[start : start + length + 1] in target for target in texts[400:]
-            ):
-                length += 1
-            if length:
-                expected.setdefault(number, []).append(length)
-    got: dict[int, list[int]] = {}
-    for number, length in zip(prefixes.sources.tolist(), prefixes.lengths.tolist(), strict=True):
-        got.setdefault(number, []).append(length)
-    assert {key: sorted(value) for key, value in got.items()} == {
-        key: sorted(value) for key, value in expected.items()
-    }
-
-
 @pytest.mark.parametrize("letters", ["ab", "abcdefghijklmnopqrstuvwxyz0123456789", "añ日😀"])
 def test_prefixes_longer_than_the_limit_count_as_that_long(letters):
     text = "".join(np.random.default_rng(1).choice(list(letters), 3 * MAX_PREFIX))

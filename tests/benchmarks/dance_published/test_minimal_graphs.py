@@ -51,17 +51,6 @@ def test_graphs_of_several_landmarks_come_once_and_least_weight_first():
     assert trees == minimal_graphs(graph, request_of(graph, "1", "5"), marks[::-1])
 
 
-def test_one_table_with_all_columns_needs_no_joins():
-    graph = weighted_graph({("a", "b"): 0.2, ("b", "c"): 0.1}, {"a": "x", "c": "xy"})
-    trees = minimal_graphs(graph, request_of(graph, "x", "y"), landmarks_of(graph))
-    assert [(tree.tables, tree.weight) for tree in trees] == [(("c",), 0)]
-
-
-def test_tables_that_no_joins_connect_have_no_graph():
-    graph = weighted_graph({("a", "b"): 0.2, ("c", "d"): 0.1})
-    assert minimal_graphs(graph, request_of(graph, "a", "d"), landmarks_of(graph)) == []
-
-
 def test_ones_own_table_goes_first():
     graph = weighted_graph({("a", "b"): 0.2}, {"a": "x", "b": "x"})
     own = JoinGraph(

@@ -63,10 +63,6 @@ def test_a_bound_that_no_plan_keeps_leaves_none(bounds):
     assert outcome.reason == "No plan that was met is within all bounds."
 
 
-def ends(graph: JoinGraph, **bounds) -> AcquisitionRequest:
-    return AcquisitionRequest((Terminal.of(graph, "1"),), (Terminal.of(graph, "5"),), **bounds)
-
-
 def test_only_the_lightest_minimal_graph_is_walked():
     weights = {("a", "b"): 0.1, ("a", "c"): 0.2}
     graph = weighted_graph(weights, {"a": "x", "b": "y", "c": "y"})

@@ -155,23 +155,6 @@ def test_columns_under_another_name_than_in_the_catalog_are_told(
     assert f"by another {what} than its catalog; the first is '{names[0]}'" in text
 
 
-def test_tables_and_labels_in_each_others_place_are_told(index: Path) -> None:
-    folder = index / manifest_of(index).partitions[0].folder
-    swapped = {
-        one: open_texts(folder / f"{other}.arrow").to_pylist()
-        for one, other in (("tables", "labels"), ("labels", "tables"))
-    }
-    for name, texts in swapped.items():
-        rewritten(
-            index,
-            f"{name}.arrow",
-            lambda path, texts=texts: write_texts(path, pa.array(texts, pa.string())),
-        )
-    sentences = [sentence for _, sentence in problems(index)]
-    assert "by another table than its catalog" in sentences[0]
-    assert "by another label than its catalog" in sentences[1]
-
-
 def test_columns_of_token_sets_under_another_label_than_in_the_catalog_are_told(
     index: Path,
 ) -> None:

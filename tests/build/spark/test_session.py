@@ -329,7 +329,6 @@ def test_a_wrong_sql_setting_is_told_and_a_second_start_works(tmp_path):
 
 def test_a_missing_pyspark_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    monkeypatch.setitem(sys.modules, "pyspark", None)
     with (
         pytest.raises(MissingPackageError, match="Spark needs the package pyspark"),
         spark_session(),

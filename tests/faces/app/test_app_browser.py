@@ -373,25 +373,6 @@ def test_the_join_graph_by_keyboard_and_without_scripts(visit):
     await_heading(page, "What land and Country have in common")
 
 
-def test_methods_that_the_index_has_no_part_for_cannot_be_chosen(visit, mine):
-    page = visit()
-    give(page, mine)
-    page.get_by_role("link", name="city").click()
-    assert page.locator("#method option[disabled]").all_inner_texts() == [
-        "holds my values (not in this index)"
-    ]
-
-
-def test_where_nothing_is_found_a_link_leads_to_what_is_nearest(visit, mine):
-    page = visit()
-    give(page, mine)
-    page.goto(f"{page.url}/search?column=%232&max_distance=0&min_joinability=0.9")
-    page.get_by_text("No column of the lake was found").wait_for()
-    page.get_by_role("link", name="search for").first.click()
-    page.wait_for_url("**min_joinability=0.5*")
-    assert any("geo/capitals.csv : Capital" in name for name in found_columns(page))
-
-
 CAPITAL = "column=%230&lake_column=geo/capitals.csv:Capital"
 ALIKE = {
     "/graph", "/acquire", "/search?column=%230&method=overlap",

@@ -206,12 +206,6 @@ def test_a_folder_with_files_of_others_is_left_alone(fail, small_lake, tmp_path,
         assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
-def test_an_index_that_is_there_is_not_replaced_unasked(fail, small_lake, small_index):
-    before = (small_index / "manifest.json").read_bytes()
-    assert "overwrite" in fail(1, "index", small_lake, small_index)
-    assert (small_index / "manifest.json").read_bytes() == before
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -69,40 +69,6 @@ def test_a_column_with_a_comma_in_its_name_is_one_column(run, small_index, tmp_p
     assert result.stdout.startswith("0.0 % of the keys match (0 of 2): town, state, n with city, c")
 
 
-def test_what_columns_share_and_what_rows_share(run, key_index, mine):
-    result = run("explain", key_index, mine, "games.csv:year,city")
-    assert result.exit_code == 0, result.output
-    assert (
-        result.stdout
-        == """\
-50.0 % of the keys match (2 of 4): when, where with year, city of games.csv.
-1 row of your table has no key: a part of it is empty.
-
-Each column alone:
-    yours  the lake's  matched
-    when   year        100.0 %  4 of 4 values
-    where  city         50.0 %  1 of 2 values
-
-2 rows of your table and 3 of the lake's make 3 joined rows (1:N).
-    repeated key  your rows  the lake's rows
-    1900,PARIS            1                2
-
-2 keys without a match:
-  1 key: every part exists, but in different rows
-    key         nearest row  parts in it
-    1952,Paris  1900,Paris   1 of 2
-  1 key: 1 of 2 parts exists; no row has the where
-    key                 nearest row  parts in it
-    1960,"Rome, Italy"  1960,Rome    1 of 2
-
-The first joined rows:
-    when  where    n  |  year  city   nation  opened
-    1900  PARIS    1  |  1900  Paris  France  May
-    1924   paris   2  |  1924  Paris  France  July
-"""
-    )
-
-
 @pytest.mark.parametrize(
     ("code", "arguments", "words"),
     [

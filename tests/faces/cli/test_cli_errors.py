@@ -155,14 +155,6 @@ def test_help_loads_neither_torch_nor_spark():
     assert done.stderr == "\n"
 
 
-def test_a_closed_pipe_is_silent():
-    pipeline = f"{sys.executable} -m pexeso search -h | head -n 1"
-    done = subprocess.run(
-        ["bash", "-c", pipeline], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert (done.stdout, done.stderr) == ("Usage: pexeso search [OPTIONS] INDEX FILE:COLUMN\n", "")
-
-
 @pytest.mark.parametrize("command", ["rules", "search -h", "--version"])
 def test_the_code_of_a_closed_pipe_is_that_of_its_signal(command):
     pipeline = f'{sys.executable} -m pexeso {command} | sleep 0; echo "${{PIPESTATUS[0]}}"'

@@ -262,20 +262,6 @@ def gdp(tmp_path):
     return path
 
 
-def test_keys_are_listed_with_what_speaks_for_them(run, gdp):
-    done = run("keys", gdp)
-    assert done.exit_code == 0
-    assert done.stdout.splitlines() == [
-        "key           kind     unique  missing  why",
-        "country,year  unique  100.0 %        0  without country 60.0 %, such as 2001 in 2 rows",
-        "country,gdp   unique  100.0 %        0  gdp has decimal or formatted numbers; without "
-        "country 80.0 %, such as 1.5 in 2 rows",
-        "year,gdp      unique  100.0 %        0  gdp has decimal or formatted numbers; without "
-        "year 80.0 %, such as 1.5 in 2 rows",
-    ]
-    assert done.stderr == "5 rows\n"
-
-
 def test_rows_that_are_left_out_are_counted(run, gdp):
     gdp.write_text(f"{GDP}it,2003,1.5\n,,\nfr,2002,2.6\n", encoding="utf-8")
     done = run("keys", gdp, "-k", 1, "--nearly", 0.8)

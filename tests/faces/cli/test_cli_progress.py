@@ -49,16 +49,6 @@ def test_bytes_of_a_check():
     assert any("checking" in state and "1.00k/1.00k" in state for state in rows(terminal))
 
 
-def test_files_of_an_estimate():
-    with (
-        redirect_stderr(Terminal()) as terminal,
-        counted_progress("sampling", unit=" files") as progress,
-    ):
-        sleep(DRAWN_EVERY)
-        progress(50, 50)
-    assert any("50/50" in state for state in rows(terminal))
-
-
 def test_queries_of_a_batch(tmp_path):
     queries = tmp_path / "queries.jsonl"
     queries.write_text('{"id": 1}\n\n{"id": 2}\n', encoding="utf-8")

@@ -194,18 +194,6 @@ def test_a_closed_stream_is_told_or_passed_over(closed, code, said, unbuffered):
     assert "Traceback" not in done.stderr
 
 
-def test_queries_cannot_come_from_a_closed_stdin(small_index):
-    command = [sys.executable, "-m", "pexeso", "batch", str(small_index), "-"]
-    done = subprocess.run(
-        ["bash", "-c", 'exec "$@" <&-', "bash", *command],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "Standard input is closed." in done.stderr
-
-
 def test_messages_that_nobody_can_read_do_not_fail_a_command():
     with open("/dev/full", "w") as full:
         done = subprocess.run(

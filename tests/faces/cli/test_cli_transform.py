@@ -12,7 +12,7 @@ import pexeso
 from pexeso.faces.service.schema import defaults_of
 from pexeso.faces.service.transform import TransformRequest
 from pexeso.faces.service.verbs import Service
-from tests.transform.joins.small_tables import EMAILS, MAILS, NAMES, PEOPLE, TEACHERS
+from tests.transform.joins.small_tables import MAILS, NAMES, PEOPLE
 
 
 @pytest.fixture
@@ -38,32 +38,6 @@ def people(files):
 @pytest.fixture
 def mails(files):
     return files("mails.csv", MAILS)
-
-
-def test_what_is_found_is_told_in_words(run, files):
-    teachers, emails = files("teachers.csv", TEACHERS), files("emails.csv", EMAILS)
-    result = run("transform", teachers, emails)
-    assert result.exit_code == 0, result.output
-    assert result.stdout == (
-        "teachers.csv:Name is joined with emails.csv:Email\n"
-        "Rows of teachers.csv joined: 5 of 5 (4 by program, 1 nearly equal)\n"
-        "Keys joined by equal values or a program: 80.0 %; 1:1\n"
-        'Program 1 (4 rows): the first character of "Name", in small letters, then part 2 of '
-        '"Name" split at " ", in small letters, then "@forsyth.k12.ga.us"\n'
-        "Rules learned without them write 4 of 4 held-out keys right; 4 rows are few, and other "
-        "rules may fit them too.\n"
-        "\n"
-        "source            target                        joined\n"
-        "Suhela Chowdhury  schowdhury@forsyth.k12.ga.us  program\n"
-        "Maureen Paluzzi   mpaluzzi@forsyth.k12.ga.us    program\n"
-        "Missy Payne       mipayne@forsyth.k12.ga.us     fuzzy\n"
-        "\n"
-        "SQL:\n"
-        "CASE WHEN contains(\"Name\", ' ')\n"
-        'THEN lower(substring("Name", 1, 1)) || lower(split_part("Name", \' \', 2)) || '
-        "'@forsyth.k12.ga.us' END\n"
-    )
-    assert result.stderr == ""
 
 
 def test_rows_and_keys_are_told_apart_where_no_program_joins(run, files):

@@ -4,17 +4,14 @@ import json
 import shutil
 from contextlib import suppress
 
-import anyio
 import duckdb
 import pytest
 from click.testing import CliRunner
-from mcp.client.client import Client
 
 import pexeso
 from pexeso.faces.cli.main import cli
 from pexeso.faces.mcp import presentation
 from pexeso.faces.mcp.answers import MAX_TOKENS, MIN_TOKENS, count_tokens
-from pexeso.faces.mcp.server import make_server
 from pexeso.faces.mcp.tool_call import Call, Desk
 from pexeso.index import open_index
 from pexeso.joins import report
@@ -141,6 +138,18 @@ def test_answers_are_those_of_the_command_line(call, hostile_index, hostile_lake
         assert mine["matched"] == its["matched"]
         if mine["lake_column"][0] != "~":
             assert mine["lake_column"] == f"{its['table']}:{its['column']}"
+
+
+def test_an_answer_is_narrowed_to_what_was_named(call):
+    named = {"values": ["Oslo", "Xyzzyx"], "lake_column": "visits.csv:place"}
+    unmatched = call("explain_match", what="unmatched", **named)
+    assert [entry["query"] for entry in unmatched["entries"]] == ["Xyzzyx"]
+    whole = call("join_graph", min_joinability=1.0, limit=1000)["edges"]
+    edges = call("join_graph", table="part.csv", min_joinability=1.0, limit=1000)["edges"]
+    of_part = [edge for edge in whole if edge["lake_column"].startswith("part.csv:")]
+    assert edges == of_part != whole
+    left_out = call("describe_lake", what="left_out", text="notes")["entries"]
+    assert [entry["reason"] for entry in left_out] == ["prose, not delimited text"]
 
 
 def test_nothing_found_says_what_was_tried(call):
@@ -367,31 +376,6 @@ def test_an_index_that_is_updated_or_deleted_meanwhile(
     kept = call("describe_lake")
     assert "no longer where it was" in kept.pop("snapshot")
     assert kept == {name: value for name, value in last.items() if name != "snapshot"}
-
-
-def test_progress_is_told_and_clients_get_equal_answers(desk):
-    heard = []
-
-    async def hear(progress, total, message):
-        heard.append((progress, total, message))
-
-    async def one(contents):
-        async with Client(make_server(desk)) as client:
-            result = await client.call_tool("find_joins", QUERY, progress_callback=hear)
-            contents.append(result.structured_content)
-
-    async def all_of():
-        contents = []
-        async with anyio.create_task_group() as group:
-            for _ in range(8):
-                group.start_soon(one, contents)
-        return contents
-
-    answers = anyio.run(all_of)
-    assert len(answers) == 8
-    assert all(answer == answers[0] for answer in answers)
-    assert (0, 1, "Searching the lake.") in heard
-    assert (1, 1, "Done.") in heard
 
 
 def test_tables_that_others_contain_are_entries(tmp_path):

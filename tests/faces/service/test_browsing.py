@@ -1,15 +1,12 @@
 """Requests about what a lake holds, and query columns that are taken from it."""
 
-import shutil
-
 import pytest
 
-from pexeso.errors import InputError, StoredIndexError
+from pexeso.errors import InputError
 from pexeso.faces.service.bases import RequestError
 from pexeso.faces.service.lake import BrowseRequest, lake_file
 from pexeso.faces.service.requests import SearchRequest
 from pexeso.faces.service.verbs import Service, run
-from pexeso.index import open_index
 
 
 def browsed(index, **fields):
@@ -77,25 +74,3 @@ def test_only_tables_of_the_lake_are_read(small_index, small_lake, tmp_path):
             lake_file(service, str(small_index), table)
     with pytest.raises(RequestError, match="takes TABLE:COLUMN of the lake"):
         SearchRequest.of(index=str(small_index), query=("a",), from_lake=True)
-
-
-def test_an_open_index_stays_until_it_is_reloaded(small_index, tmp_path):
-    path = str(tmp_path / "lake.pexeso")
-    shutil.copytree(small_index, path)
-    service = Service(keep_open=True, follow=False)
-    request = SearchRequest.of(index=path, query=("Oslo", "Rome"), k="all")
-    before = service.run(request).results[0].matches
-    assert service.state(path) == "current"
-    open_index(path).delete(["nested/capitals.tsv"])
-    assert service.state(path) == "newer"
-    assert service.run(request).results[0].matches == before
-    assert service.reload(path)
-    assert not service.reload(path)
-    assert service.state(path) == "current"
-    after = service.run(request).results[0].matches
-    assert len(after) < len(before)
-    shutil.rmtree(path)
-    assert service.state(path) == "gone"
-    with pytest.raises(StoredIndexError, match="There is no index"):
-        service.reload(path)
-    assert service.run(request).results[0].matches == after

@@ -142,28 +142,12 @@ def test_unknown_fields_are_named_with_those_there_are(kind):
         ({"verb": "search", "index": "a"}, "SearchRequest needs query. Got {'index': 'a'}."),
         ({"verb": "info", "index": 7}, "index must be a text. Got 7 instead."),
         (
-            {"verb": "info", "index": "a", "report": 1},
-            "report must be true or false. Got 1 instead.",
-        ),
-        (
             {"verb": "delete", "index": "a", "tables": "b.csv"},
             "tables must be a list, each entry a text.",
         ),
         (
             {"verb": "append", "index": "a", "compare": "size"},
             "compare must be one of modified, content.",
-        ),
-        (
-            {"verb": "append", "index": "a", "conf": {"a": 1}},
-            "conf must be an object. Got {'a': 1} instead.",
-        ),
-        (
-            {"verb": "build", "lake": "a", "index": "b", "seed": True},
-            "seed must be a whole number. Got True",
-        ),
-        (
-            {"verb": "build", "lake": "a", "index": "b", "seed": -1},
-            "seed must be a whole number of at least 0",
         ),
         (
             {"verb": "build", "lake": "a", "index": "b", "rules": {"colour": 1}},
@@ -174,20 +158,8 @@ def test_unknown_fields_are_named_with_those_there_are(kind):
             "n_levels must be a whole number or null.",
         ),
         (
-            {"verb": "search", "index": "a", "query": "b", "k": 2.5},
-            "k must be a whole number of at least 1 or 'all' or null. Got 2.5",
-        ),
-        (
             {"verb": "search", "index": "a", "query": "b", "k": 0},
             "k must be a whole number of at least 1 or 'all'. Got 0",
-        ),
-        (
-            {"verb": "search", "index": "a", "query": "b", "max_distance": 2},
-            "max_distance must be a number in [0, 1]",
-        ),
-        (
-            {"verb": "search", "index": "a", "query": "b", "method": "how"},
-            "method must be one of semantic, overlap, ",
         ),
         (
             {"verb": "search", "index": "a", "query": "b", "min_joinability": 0},
@@ -200,14 +172,6 @@ def test_unknown_fields_are_named_with_those_there_are(kind):
         (
             {"verb": "explain", "index": "a", "query": "b", "lake_column": "c"},
             "must be given as TABLE:COLUMN",
-        ),
-        (
-            {"verb": "join", "index": "a", "query": "b", "values": "best"},
-            "values must be one of nearest, one-to-one",
-        ),
-        (
-            {"verb": "tune", "index": "a", "labels": "b", "min_precision": 90},
-            "min_precision must be a number in (0, 1]",
         ),
         (
             {"verb": "acquire", "index": "a", "budget": 3},

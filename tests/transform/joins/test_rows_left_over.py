@@ -23,7 +23,7 @@ def test_keys_of_other_numbers_are_not_nearly_equal(left_alone, right_alone):
 
 def test_rules_do_not_change_what_tells_rows_apart():
     """A constant in the place of a colour joins rows of other colours as often as chance does."""
-    every, n_right, n_seeds = list(product(KINDS, SIZES, COLOURS)), 0, 24
+    every, n_right, n_seeds = list(product(KINDS, SIZES, COLOURS)), 0, 12
     for seed in range(n_seeds):
         drawn = random.Random(seed).sample(every, 35)
         mine = [f"{kind}-{size}-{colour}" for kind, size, colour in drawn[:21]]
@@ -33,4 +33,4 @@ def test_rules_do_not_change_what_tells_rows_apart():
         true_pairs = set(zip(mine[:8], theirs[:8], strict=True))
         assert pairs <= true_pairs or joined.collapse or joined.shared_keys
         n_right += pairs == true_pairs
-    assert n_right >= 10  # of the others a collapse is told
+    assert n_right >= 5  # of the others a collapse is told

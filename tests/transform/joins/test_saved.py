@@ -41,8 +41,15 @@ def rule(tmp_path, written):
 
 @pytest.mark.parametrize(
     ("source", "target"),
-    [(PEOPLE, MAILS), (PRESIDENTS, APPROVAL), (TEACHERS, EMAILS), (APPROVAL, PRESIDENTS)],
-    ids=["two columns", "target to source", "fuzzy", "source to target"],
+    [
+        (PEOPLE, MAILS),
+        (PRESIDENTS, APPROVAL),
+        (TEACHERS, EMAILS),
+        (APPROVAL, PRESIDENTS),
+        ({"who": MIXED["who"][:-2]}, MIXED_MAILS),
+        (MIXED, MIXED_MAILS),
+    ],
+    ids=["two columns", "target to source", "fuzzy", "source to target", "several", "some equal"],
 )
 def test_saved_programs_join_as_those_that_were_learned(source, target, tmp_path):
     learned = learn(source, target)
@@ -50,15 +57,6 @@ def test_saved_programs_join_as_those_that_were_learned(source, target, tmp_path
     saved = learn(source, target, program=tmp_path / "rule.json")
     assert saved.to_dict() == learned.to_dict()
     assert saved.table().equals(learned.table())
-
-
-def test_several_programs_join_as_those_that_were_learned(tmp_path):
-    names = {"who": MIXED["who"][:-2]}
-    learned = learn(names, MIXED_MAILS)
-    learned.save(tmp_path / "rule.json")
-    saved = learn(names, MIXED_MAILS, program=tmp_path / "rule.json")
-    assert len(saved.programs) == 2
-    assert saved.to_dict() == learned.to_dict()
 
 
 def test_a_column_that_no_program_reads_decides_nothing(tmp_path):
@@ -78,14 +76,6 @@ def test_a_column_that_no_program_reads_decides_nothing(tmp_path):
     assert beside.pairs == learned.pairs
     beside.save(tmp_path / "rule.json")
     assert learn(noted, mails, program=tmp_path / "rule.json", fuzzy=False).pairs == beside.pairs
-
-
-def test_saved_programs_join_rows_that_are_equal_already(tmp_path):
-    learned = learn(MIXED, MIXED_MAILS)
-    learned.save(tmp_path / "rule.json")
-    saved = learn(MIXED, MIXED_MAILS, program=tmp_path / "rule.json")
-    assert learned.n_rows["equal"] == 2
-    assert saved.to_dict() == learned.to_dict()
 
 
 def test_new_rows_and_columns_in_another_order(rule):

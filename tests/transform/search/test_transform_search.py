@@ -14,7 +14,6 @@ from click.testing import CliRunner
 
 from pexeso.errors import InputError
 from pexeso.faces.cli.main import cli
-from pexeso.faces.service.verbs import Service
 from pexeso.index import build_index, open_index
 from pexeso.semantic.open_index import open_without_models
 from pexeso.transform.search.candidates import find_candidates, order_of
@@ -312,13 +311,6 @@ def test_other_methods_under_one_name(index):
         assert semantic[match.table, match.column] == match
 
 
-def test_whole_numbers_of_numpy_are_options_as_those_of_python_are(index):
-    numbers = {"k": 1, "seed": 1, "max_candidates": 4}
-    of_numpy = {name: np.int64(number) for name, number in numbers.items()}
-    result = index.search(NAMES, method="transform", **of_numpy)
-    assert {name: json.loads(json.dumps(result.options))[name] for name in numbers} == numbers
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -368,41 +360,12 @@ def test_the_command_line(path, people):
     assert {row["joined"] for row in pairs} == {"program"}
 
 
-def test_the_service_says_what_the_command_line_says(path, people):
-    request = {"verb": "search", "index": str(path), "query": f"{people}:name"}
-    answered = Service().answer({**request, "method": "transform"})
-    shown = run("search", path, f"{people}:name", "--method", "transform")
-    document = json.loads(run(*shown_arguments(path, people), "--json").stdout)
-    del answered["stats"], document["stats"]
-    assert shown.exit_code == 0
-    assert answered == document
-    kept = Service(keep_open=True).answer({**request, "method": "transform"})
-    assert kept["results"] == answered["results"]
-
-
-def shown_arguments(path, people):
-    return "search", path, f"{people}:name", "--method", "transform"
-
-
 def test_nothing_found_is_told(path, tmp_path):
     file = tmp_path / "odd.csv"
     file.write_text("code\nzzqx1\nqqzv2\nxxjw3\n", encoding="utf-8")
     said = run("search", path, f"{file}:code", "--method", "transform")
     assert (said.exit_code, said.stdout) == (0, "")
     assert said.stderr.startswith("No program joins a column with yours: ")
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (["transform", "--max-distance", 0.1], "has no use for --max-distance: leave it out"),
-        (["transform", "--html", "page.html"], "--html shows results of semantic search"),
-    ],
-)
-def test_options_of_the_command_line_that_are_refused(path, people, given, words):
-    said = run("search", path, f"{people}:name", "--method", *given)
-    assert said.exit_code == 2
-    assert words in said.stderr
 
 
 def test_every_column_of_a_table(path, people):
