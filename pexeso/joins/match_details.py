@@ -105,8 +105,25 @@ class MatchDetails:
         free = np.flatnonzero(~table.is_matched)
         ours, theirs = self._read(position)
         one, other = equal_pairs(ours.take(pa.array(free)), theirs)
-        texts = (part.take(pa.array(other)) for part in self._column(position))
-        self._tables[position] = table.with_equal(free[one], *texts)
+        texts = [part.take(pa.array(other)) for part in self._column(position)]
+        rows = self._not_rejected(position, free[one], *texts)
+        texts = [part.take(pa.array(rows)) for part in texts]
+        self._tables[position] = table.with_equal(free[one[rows]], *texts)
+
+    def _not_rejected(
+        self, position: int, text: np.ndarray, values: pa.Array, keys: pa.Array
+    ) -> np.ndarray:
+        """Return which pairs of texts of the query and values nobody has judged to be none."""
+        judged, hit = self._query.judged, self._hits[position]
+        is_rejected = np.zeros(len(text), bool)
+        for pair in () if judged is None else judged.pairs_of((hit.table, hit.label)):
+            is_same = pc.equal(values, pair.text)
+            if pair.key is not None:
+                is_same = pc.or_(is_same, pc.equal(keys, pair.key))
+            is_same = is_same.to_numpy(zero_copy_only=False)
+            is_same &= self._query.texts[1][text] == pair.value
+            is_rejected[is_same] = not pair.is_match
+        return np.flatnonzero(~is_rejected)
 
     def leave_out_unlike_numbers(self, position: int) -> None:
         """Leave out pairs of numbers whose signs or currencies differ: (5) is not 5."""
@@ -141,10 +158,12 @@ class MatchDetails:
         forms = self._query.values.take(pa.array(self._query.texts[1][free[one]]))
         alone = self._opened.normaliser.normalise_distinct(texts, np.arange(len(texts)))
         is_open = pc.or_(pc.equal(alone, forms.cast(pa.string())), pc.equal(alone, keys))
-        rows = pc.indices_nonzero(is_open)
-        text = free[one[rows.to_numpy()]]
-        equal = (side.take(rows).cast(table.values.type) for side in (texts, keys))
-        self._tables[position] = table.with_equal(text, *equal, kind=EXACT)
+        rows = pc.indices_nonzero(is_open).to_numpy()
+        text = free[one[rows]]
+        equal = [side.take(pa.array(rows)).cast(table.values.type) for side in (texts, keys)]
+        kept = self._not_rejected(position, text, *equal)
+        equal = [side.take(pa.array(kept)) for side in equal]
+        self._tables[position] = table.with_equal(text[kept], *equal, kind=EXACT)
 
     def _with_day_first(self, position: int) -> PairTable | None:
         """Return the pairs of a column of dates with the day first; None where it says what is."""
