@@ -4,10 +4,12 @@ import random
 from dataclasses import replace
 from itertools import product
 
+import pyarrow as pa
 import pytest
 
 import pexeso
 from pexeso.lake.judgements import Judgement, record_judgements
+from pexeso.results.query import QueryColumn
 
 WORDS = [
     *(
@@ -326,3 +328,19 @@ def test_tasks_of_spark_follow_judgements(index, lake, spark):
     assert ranked[0] == ranked[1]
     assert "far.csv" in dict(ranked[0])
     assert TABLES[1] not in dict(ranked[0])
+
+
+def test_codes_that_are_equal_as_they_are_read_stay_apart_once_judged(tmp_path):
+    (tmp_path / "lake").mkdir()
+    ids = [f"{number}f0e8400-e29b-41d4-a716-44665544000{number}" for number in range(6)]
+    (tmp_path / "lake" / "events.csv").write_text("\n".join(["id,n", *(f"{i},1" for i in ids)]))
+    index = pexeso.build_index(tmp_path / "lake", tmp_path / "lake.pexeso")
+    bare = [one.replace("-", "").upper() for one in ids[:2]]
+    mine = QueryColumn(pa.array(bare), "mine.csv", "key")
+    found = index.explain(mine, "events.csv", "id").match.pairs()
+    assert [pair.value for pair in found] == ids[:2]
+    given = ("mine.csv", "key", "events.csv", "id", bare[0], ids[0], "no")
+    record_judgements(index.path, [Judgement(*given)])
+    assert [pair.value for pair in index.explain(mine, "events.csv", "id").match.pairs()] == ids[
+        1:2
+    ]
