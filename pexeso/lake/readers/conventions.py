@@ -358,8 +358,9 @@ def _may_be_total(columns: list[pa.Array], row: int) -> bool:
 def _is_total(columns: list[pa.Array], n_above: int, row: int) -> bool:
     """Return whether a row is the total of the first ones, or empty."""
     begin = _begin(columns, row)
+    may_count = _TOTAL.fullmatch(begin.rstrip(": ")) is not None and begin.lower() != "all"
     added = (
-        _ends_in_sum(pa.concat_arrays([column.slice(0, n_above), column.slice(row, 1)]))
+        _ends_in_sum(pa.concat_arrays([column.slice(0, n_above), column.slice(row, 1)]), may_count)
         for column in columns
         if _begin([column], row)
     )
@@ -369,8 +370,11 @@ def _is_total(columns: list[pa.Array], n_above: int, row: int) -> bool:
     return is_unnamed and all(added)
 
 
-def _ends_in_sum(column: pa.Array) -> bool:
-    """Return whether the last value is the sum of the others, of which each may be rounded."""
+def _ends_in_sum(column: pa.Array, may_count: bool) -> bool:
+    """Return whether the last value is the sum of the others, of which each may be rounded.
+
+    Numbers that count rows, such as 1, 2, 3, are sums by chance.
+    """
     if pa.types.is_boolean(column.type) or pa.types.is_temporal(column.type):
         return False
     for numbers, unit in _as_numbers(column):
@@ -379,7 +383,7 @@ def _ends_in_sum(column: pa.Array) -> bool:
         if not total or added is None or n < _MIN_ADDED:
             continue
         if math.isclose(added, total, rel_tol=_SAME_SUM, abs_tol=n * unit / 2):
-            return True
+            return may_count or pc.unique(pc.pairwise_diff(numbers)[1:]).to_pylist() != [1.0]
     return False
 
 
