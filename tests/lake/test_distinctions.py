@@ -96,6 +96,8 @@ APART = [
     ("New South Wales", "Wales"),
     ("Western Michigan", "Michigan"),
     ("Lake Michigan", "Michigan"),
+    ("University of North Texas", "University of Texas"),
+    ("Gulf of Mexico", "Mexico"),
     ("Омская область", "Томская область"),
     ("Henan Airlines", "Hunan Airlines"),
     ("Markt Montag", "Markt Dienstag"),
@@ -147,6 +149,11 @@ TOGETHER = [
     ("Ro 04-6790", "Ro04-6790"),
     ("Ministry of the Interior (Chad)", "Ministry of the Interior and Security (Chad)"),
     ("Arts Center, Ohio", "Arts Clinic, Ohio"),
+    ("Palo Alto city, California", "Palo Alto, California"),
+    ("Salt Lake City, Utah", "Salt Lake, Utah"),
+    ("Lake County, Indiana", "Lake, Indiana"),
+    ("N. Texas", "North Texas"),
+    ("North of Italy", "Northern Italy"),
 ]
 
 
