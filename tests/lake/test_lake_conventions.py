@@ -120,10 +120,14 @@ def encoded_again(text, encoding):
 
 
 @pytest.mark.parametrize(
-    "place", ["São Paulo", "«CAFÉ»", "CAFÉ™", "Ã", "Größe", "Łódź", "36 \u0412°C", "√2 ± ∞", "├┤"]
+    "place",
+    [
+        *("São Paulo", "«CAFÉ»", "CAFÉ™", "Ã", "Größe", "Łódź", "36 \u0412°C", "√2 ± ∞", "├┤"),
+        *("\u0414\u0406\u041b\u0406", "GÜŞ, TÖŞ"),
+    ],
 )
 def test_other_text_is_decoded_once(place):
-    table = read(f"place,n\n{place},1\nb,2\n")
+    table = read(f'place,n\n"{place}",1\nb,2\n')
     assert table.columns[0].to_pylist() == [place, "b"]
     assert table.notes == []
 

@@ -191,6 +191,8 @@ def test_years_of_other_eras_are_names(years):
     assert read("Province,2560,2561\nTrat,5,8\nLoei,6,5\nNan,9,4\n").n_rows == 3
     assert read("Trat,2556,2559,2554\nLoei,6,5,5\nNan,9,4,6\nTak,9,4,6\n").n_rows == 4
     assert read("Trat,2556,2559\nLoei,6,5\nNan,9,4\nTak,9,4\n").n_rows == 4
+    assert read("Ann,1001,1002\nBob,1003,1004\nCy,1005,1006\n").n_rows == 3
+    assert read("Ann,1000,1010,1020\nBob,1001,1011,1021\nCy,1002,1012,1022\n").n_rows == 3
 
 
 def test_a_year_beside_a_date_like_those_below_is_no_name():

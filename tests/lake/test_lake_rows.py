@@ -112,6 +112,25 @@ def test_totals_of_groups_are_left_out_with_the_total_of_all() -> None:
     assert read(f"region,town,n\n{north}{south.replace('7', '8')}Grand total,,10\n").n_rows == 7
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["St Mark,1", "St Luke,2", "All Saints,3"],
+        ["None,1", "Some,2", "All,3"],
+        ["Never,0", "Seldom,1", "Often,2", "All the time,3"],
+        ["A,0", "B,1", "C,2", ",3"],
+        ["Heat,2", "Alien,2", "Total Recall,4"],
+    ],
+)
+def test_numbers_that_count_rows_or_are_few_are_no_sums(rows: list[str]) -> None:
+    assert read("\n".join(["name,code", *rows])).n_rows == len(rows)
+
+
+@pytest.mark.parametrize("word", ["Total:", "Grand total", "Total général", "All"])
+def test_two_rows_have_a_total_that_says_nothing_else(word: str) -> None:
+    assert read(f"film,n\nHeat,2\nAlien,2\n{word},4\n").n_rows == 2
+
+
 def test_gaps_add_nothing_to_a_total() -> None:
     table = read("town,n\nOslo,1\nRome,n/a\nBonn,-\nBern,3\nTotal,4\n")
     assert table.columns[0].to_pylist() == ["Oslo", "Rome", "Bonn", "Bern"]

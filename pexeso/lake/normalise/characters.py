@@ -38,11 +38,9 @@ COMMA = ","
 _PLAIN = r"^[0-9A-Za-z]+(?: [0-9A-Za-z]+)*$"
 _APOSTROPHES = "'`\u2018\u2019\u201b\u02bb\u02bc\u02bd\u02be\u02bf"
 _MINUS_SIGNS = "-\u2212\u2013"
-_BEFORE_MINUS = "(,;:="
-_SPELLED_SIGNS = (
-    *(("&", " and "), ("<=", "\u2264"), (">=", "\u2265")),
-    *((f"{zone}{sign}", f"{zone} {sign}") for zone in ("utc", "gmt") for sign in "-\u2212"),
-)
+_BEFORE_MINUS = "(,;="
+_SPELLED_SIGNS = ("&", " and "), ("<=", "\u2264"), (">=", "\u2265")
+_SIGN_OF_ZONE = r"\b(utc|gmt)([-\x{2212}])"
 _COMPARISONS = "<>\u2264\u2265\u00b1"  # before a number
 _ACCENTS = (0x300, 0x36F)
 _DIAERESIS, _CYRILLIC_IE = 0x308, (0x415, 0x435)
@@ -332,6 +330,7 @@ def separate_words(values: pa.StringArray, *, join_initials: bool = True) -> pa.
     def separate(texts: pa.StringArray) -> pa.StringArray:
         for sign, replacement in _SPELLED_SIGNS:
             texts = pc.replace_substring(texts, sign, replacement)
+        texts = pc.replace_substring_regex(texts, _SIGN_OF_ZONE, r"\1 \2")
         return change_characters(texts, partial(_words, join_initials=join_initials))
 
     return only_where(values, pc.invert(pc.match_substring_regex(values, _PLAIN)), separate)
@@ -417,9 +416,12 @@ def _is_space_behind_minus(points: np.ndarray, minus: np.ndarray, number: np.nda
 
 
 def _may_precede_minus(points: np.ndarray, letter: np.ndarray, is_first: np.ndarray) -> np.ndarray:
-    """Return what stands behind a bracket or the like, or a space behind one or behind a letter."""
+    """Return what stands behind a bracket or the like, or a space behind one or behind a letter.
+
+    Behind a colon without a space it is a dash, as in "No:-5".
+    """
     opener = _is_any(points, _BEFORE_MINUS)
-    space = (points == ord(" ")) & _before(opener | letter)
+    space = (points == ord(" ")) & _before(opener | (points == ord(":")) | letter)
     return _before(opener | space) & ~is_first
 
 

@@ -37,6 +37,7 @@ cpdef enum:
     LETTER = 4
     TIMES = 5
     RUN = 6
+    PART = 7
     FIRST_OPPOSITE = 8
     SIGN = 96  # from here on a mark that one value has tells it from one that lacks it
     REPEATED_WORD = 97
@@ -377,25 +378,33 @@ cdef void add_place(
 ) noexcept nogil:
     """Add the longest name of a place at the end of a value; "UK and Ireland" is more than one.
 
-    With a word such as a direction before it, it is another place: Inner Mongolia.
+    A value that is that name alone, or behind "of", is another with words such as directions
+    before the name: Inner Mongolia. Behind other words such a one may end the name of a town: Salt
+    Lake, Utah.
     """
-    cdef int64_t n_words = words.size(), n_last, row, before
+    cdef int64_t n_words = words.size(), n_last, row, before, rest
+    cdef uint64_t whole
     cdef const uint8_t* begin
+    cdef bint is_of
     cdef Piece word
     for n_last in range(min(most_words, n_words), 0, -1):
         begin = words[n_words - n_last].text
         row = find_text(names, begin, end - begin)
-        if row >= 0 and places[row] != 0:
-            if n_last == n_words:
-                marks.push_back(places[row])
-                return
-            word = words[n_words - n_last - 1]
+        if row < 0 or places[row] == 0:
+            continue
+        rest, whole = n_words - n_last, places[row]
+        if rest == 0 or not is_word(words[rest - 1], b"and"):
+            marks.push_back(places[row])
+        while rest > 0:
+            is_of = rest > 1 and is_word(words[rest - 1], b"of")  # North of Italy
+            word = words[rest - 1 - is_of]
             before = find_text(names, word.text, word.size)
-            if before >= 0 and parts[before] != 0:
-                marks.push_back(mark_of(PLACE, mixed(places[row] ^ parts[before])))
-            elif not is_word(word, b"and"):
-                marks.push_back(places[row])
-            return
+            if before < 0 or parts[before] == 0:
+                break
+            rest, whole = rest - 1 - is_of, mixed(whole ^ <uint64_t>parts[before])
+        if rest == 0 or is_word(words[rest - 1], b"of"):
+            marks.push_back(mark_of(PART, mixed(whole)))
+        return
 
 
 cdef void add_letters(

@@ -317,10 +317,14 @@ def _are_numbers_as_names(rows: list[Row], kinds: Sequence[str | None]) -> bool:
     positions = [
         i for i, kind in enumerate(kinds) if kind is not None and has_value(_cell(rows[0], i))
     ]
-    cells = [_cell(rows[0], i).strip() for i in positions if kinds[i] == NUMBER]
-    # Years name columns as often as they are values, whatever is below them.
+    cells, *below = (
+        [_cell(row, i).strip() for i in positions if kinds[i] == NUMBER] for row in rows[:3]
+    )
+    # Years name columns as often as they are values, whatever is below them. Other numbers in order
+    # are values where those below them are, too.
     are_years = all(map(is_year, cells))
-    if len(cells) >= _MIN_YEARS_BESIDE and (are_years or _are_years_in_order(cells)):
+    in_order, *also_below = map(_are_years_in_order, (cells, *below))
+    if len(cells) >= _MIN_YEARS_BESIDE and (are_years or (in_order and not any(also_below))):
         return True
     # A date or code like those below it names no column, and nor do other numbers beside it.
     if not cells or len(cells) < len(positions):

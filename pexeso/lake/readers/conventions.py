@@ -67,7 +67,7 @@ _TAG = re.compile(r"\s*#[a-z][a-z_]*\s*(?:\+\s*[a-z0-9_]+\s*)*$", re.IGNORECASE)
 _MIN_NAMED_ROWS = 2
 _MIN_NAMES = 2
 _SPACES = "\ufeff \t\r\n\xa0"
-_MIN_ADDED, _MIN_ADDED_TO_NO_NAME = 2, 3
+_MIN_ADDED, _MIN_ADDED_TO_OTHERS = 2, 3
 _MAX_TOTALS = 4
 _ONE_TOTAL = "the row of totals below the table was"
 _SAME_SUM = 1e-9
@@ -79,6 +79,7 @@ _TOTALS = (
     r"|jumlah|ukupno|сумма|итого|всего|разом|усього|σύνολο|المجموع|รวม|合計|合计|总计|總計|합계|총계)"
 )
 _TOTAL = re.compile(rf"(?<!\w){_TOTALS}(?!\w)", re.IGNORECASE)
+_TOTAL_ALONE = re.compile(rf"(?:grand |overall )?{_TOTALS}(?: g[eé]n[eé]ral)?\s*:?", re.IGNORECASE)
 _NAMES_TOTAL = rf"(?i)(?:^|[^\pL\pN_]){_TOTALS}(?:[^\pL\pN_]|$)"
 _MAX_ODD_LINE = 1 << 16
 
@@ -356,21 +357,29 @@ def _may_be_total(columns: list[pa.Array], row: int) -> bool:
 
 
 def _is_total(columns: list[pa.Array], n_above: int, row: int) -> bool:
-    """Return whether a row is the total of the first ones, or empty."""
+    """Return whether a row is the total of the first ones, or empty; odd names need more rows."""
     begin = _begin(columns, row)
+    is_plain = _TOTAL_ALONE.fullmatch(begin) is not None
+    may_count = is_plain and begin.lower() != "all"
     added = (
-        _ends_in_sum(pa.concat_arrays([column.slice(0, n_above), column.slice(row, 1)]))
+        _ends_in_sum(pa.concat_arrays([column.slice(0, n_above), column.slice(row, 1)]), may_count)
         for column in columns
         if _begin([column], row)
     )
-    if not begin or _TOTAL.search(begin):
-        return not begin or any(added)
-    is_unnamed = n_above >= _MIN_ADDED_TO_NO_NAME and not columns[0].slice(0, n_above).null_count
-    return is_unnamed and all(added)
+    if not begin:
+        return True
+    if not is_plain and n_above < _MIN_ADDED_TO_OTHERS:
+        return False
+    if _TOTAL.search(begin):
+        return any(added)
+    return not columns[0].slice(0, n_above).null_count and all(added)
 
 
-def _ends_in_sum(column: pa.Array) -> bool:
-    """Return whether the last value is the sum of the others, of which each may be rounded."""
+def _ends_in_sum(column: pa.Array, may_count: bool) -> bool:
+    """Return whether the last value is the sum of the others, of which each may be rounded.
+
+    Numbers that count rows, such as 1, 2, 3, are sums by chance.
+    """
     if pa.types.is_boolean(column.type) or pa.types.is_temporal(column.type):
         return False
     for numbers, unit in _as_numbers(column):
@@ -379,7 +388,7 @@ def _ends_in_sum(column: pa.Array) -> bool:
         if not total or added is None or n < _MIN_ADDED:
             continue
         if math.isclose(added, total, rel_tol=_SAME_SUM, abs_tol=n * unit / 2):
-            return True
+            return may_count or pc.unique(pc.pairwise_diff(numbers)[1:]).to_pylist() != [1.0]
     return False
 
 

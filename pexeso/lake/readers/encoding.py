@@ -142,6 +142,9 @@ _JAPANESE_SHIFT = re.compile(rb"\x1b\$[@B]")
 _HIGH_BYTE, _HIGH_BYTES = re.compile(rb"[\x80-\xff]"), re.compile(rb"[\x80-\xff]+")
 # What UTF-8 is taken for; marks of the last three are letters of no name.
 _TAKEN_FOR = ("cp1252", "cp1251", "cp1250", "mac_roman", "cp437", "cp850")
+# Of few languages; what UTF-8 has two bytes for.
+_ODD_LETTERS = re.compile("[\u0180-\u019f\u01a2-\u01ae\u01b1-\u0217\u021c-\u036f\u0530-\u07ff]")
+_LONG_RUN = 3
 # Letters with accents begin so, marks, and the mark of a byte order.
 _SURELY_TWICE = (b"\xc3\x82", b"\xc3\x83", b"\xc3\xaf", b"\xc3\xa2\xe2", b"\xc3\xa2\xc2\x80")
 
@@ -362,8 +365,13 @@ def _encoded_once(data: bytes, name: str) -> bytes | None:
         text = _HIGH_BYTES.sub(once, data)
     except UnicodeDecodeError:
         return None
-    first, letters = next(iter(decoded_once.items()))
-    is_sure = len(decoded_once) > 1 or len(letters.decode()) > 1 or first.startswith(_SURELY_TWICE)
+    runs = [run.decode() for run in decoded_once.values()]
+    is_sure = len(runs) > 1 or len(runs[0]) > 1
+    # Two capitals, such as those of the Ukrainian for Dili, may be the bytes of one letter.
+    if name != _TAKEN_FOR[0] and len(max(runs, key=len)) < _LONG_RUN:
+        odd = {letter for run in runs for letter in _ODD_LETTERS.findall(run)}
+        is_sure = is_sure and odd <= bytes_of_letters.keys()
+    is_sure = is_sure or next(iter(decoded_once)).startswith(_SURELY_TWICE)
     return text if is_sure else None
 
 
