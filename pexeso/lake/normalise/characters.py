@@ -358,9 +358,11 @@ def _words(
         is_first = np.concatenate([[True], rows[1:] != rows[:-1]])
         is_number_next = _after(number) | _after(space)
         kept_sign |= is_first & minus & is_number_next
-        kept_sign |= minus & _after(number) & _may_precede_minus(points, letter, is_first)
+        kept_sign |= (
+            minus & _after(number) & _may_precede_minus(points, rows, letter, number, is_first)
+        )
         is_last = ~_after(points != ord("\n"))
-        kept_sign |= minus & is_last & _before(letter) & ~_follows_letters(letter, 4)
+        kept_sign |= minus & is_last & _before(letter) & ~_follows(letter, 4)
         points = np.where(kept_sign, ord("-"), points)
         dropped |= space
     if not signs.isdisjoint(map(ord, _COMPARISONS)):
@@ -415,21 +417,39 @@ def _is_space_behind_minus(points: np.ndarray, minus: np.ndarray, number: np.nda
     return (points == ord(" ")) & _before(starts) & _after(number)
 
 
-def _may_precede_minus(points: np.ndarray, letter: np.ndarray, is_first: np.ndarray) -> np.ndarray:
+def _may_precede_minus(
+    points: np.ndarray,
+    rows: np.ndarray,
+    letter: np.ndarray,
+    number: np.ndarray,
+    is_first: np.ndarray,
+) -> np.ndarray:
     """Return what stands behind a bracket or the like, or a space behind one or behind a letter.
 
-    Behind a colon without a space it is a dash, as in "No:-5".
+    Behind a number that is so where a text has no letters, as in "24 (-4)", and a dash where it has
+    some, as in "Boeing 737 -800", and behind a year, as in "1937 -38". Behind a colon without a
+    space it is a dash, as in "No:-5".
     """
-    opener = _is_any(points, _BEFORE_MINUS)
-    space = (points == ord(" ")) & _before(opener | (points == ord(":")) | letter)
-    return _before(opener | space) & ~is_first
+    opener, space, colon = _is_any(points, _BEFORE_MINUS), points == ord(" "), points == ord(":")
+    between = opener | space | colon
+    has_letters = np.zeros(rows[-1] + 1, bool)
+    has_letters[rows[letter]] = True
+
+    def is_behind(flags: np.ndarray) -> np.ndarray:
+        """Return what stands behind something, with up to two brackets or spaces between."""
+        once = _before(between & flags)
+        return flags | once | _before(between & once)
+
+    year = _follows(number, 4) & ~_follows(number, 5)
+    is_dash = is_behind(year) | (is_behind(_before(number)) & has_letters[rows])
+    is_space = space & _before(opener | colon | letter | number)
+    return _before((opener | is_space) & ~is_dash) & ~is_first
 
 
-def _follows_letters(letter: np.ndarray, n_letters: int) -> np.ndarray:
-    """Return what stands behind so many letters or more."""
-    flags = np.ones(len(letter), dtype=bool)
-    before = letter
-    for _ in range(n_letters):
+def _follows(mask: np.ndarray, n: int) -> np.ndarray:
+    """Return what stands behind so many characters of a kind, or more."""
+    flags, before = np.ones(len(mask), dtype=bool), mask
+    for _ in range(n):
         before = _before(before)
         flags &= before
     return flags
