@@ -337,8 +337,8 @@ def test_codes_that_are_equal_as_they_are_read_stay_apart_once_judged(tmp_path):
     index = pexeso.build_index(tmp_path / "lake", tmp_path / "lake.pexeso")
     bare = [one.replace("-", "").upper() for one in ids[:2]]
     mine = QueryColumn(pa.array(bare), "mine.csv", "key")
-    found = index.explain(mine, "events.csv", "id").match.pairs()
-    assert [pair.value for pair in found] == ids[:2]
+    pairs = index.explain(mine, "events.csv", "id").match.pairs()
+    assert [pair.value for pair in pairs] == ids[:2]
     given = ("mine.csv", "key", "events.csv", "id", bare[0], ids[0], "no")
     record_judgements(index.path, [Judgement(*given)])
     assert [pair.value for pair in index.explain(mine, "events.csv", "id").match.pairs()] == ids[
