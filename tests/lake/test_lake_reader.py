@@ -399,7 +399,7 @@ def test_a_pathological_text_takes_bounded_time():
 @pytest.mark.parametrize(
     ("name", "n_columns", "n_rows"),
     [
-        pytest.param("wikitables", 13_445, 57_863, marks=pytest.mark.long),
+        pytest.param("wikitables", 13_445, 57_846, marks=pytest.mark.long),
         ("fivethirtyeight", 8_617, 204_290),
         ("pudding", 1_089, 81_586),
     ],
