@@ -171,7 +171,7 @@ def prepare_query(
 
     Zero vectors and values that never occur are dropped; the values that are left come too, int64.
     """
-    real = torch.from_numpy(real_rows(vectors.numpy(), weights.numpy()))
+    real = torch.from_numpy(real_rows(vectors.numpy(force=True), weights.numpy(force=True)))
     if len(real) < len(vectors):
         vectors, weights = vectors[real], weights[real]
     vectors, weights = vectors.to(partition.device), weights.to(partition.device)
