@@ -117,11 +117,7 @@ class MatchDetails:
         judged, hit = self._query.judged, self._hits[position]
         is_rejected = np.zeros(len(text), bool)
         for pair in () if judged is None else judged.pairs_of((hit.table, hit.label)):
-            is_same = pc.equal(values, pair.text)
-            if pair.key is not None:
-                is_same = pc.or_(is_same, pc.equal(keys, pair.key))
-            is_same = is_same.to_numpy(zero_copy_only=False)
-            is_same &= self._query.texts[1][text] == pair.value
+            is_same = pair.is_of(values, keys) & (self._query.texts[1][text] == pair.value)
             is_rejected[is_same] = not pair.is_match
         return np.flatnonzero(~is_rejected)
 

@@ -43,6 +43,13 @@ class JudgedPair:
     key: str | None
     is_match: bool
 
+    def is_of(self, texts: pa.Array, keys: pa.Array) -> np.ndarray:
+        """Return which texts, or their normalised forms, are the other value's: bool (n,)."""
+        is_same = pc.equal(texts, self.text)
+        if self.key is not None:
+            is_same = pc.or_(is_same, pc.equal(keys, self.key))
+        return is_same.to_numpy(zero_copy_only=False)
+
 
 @dataclass(frozen=True)
 class QueryJudgements:
@@ -202,9 +209,6 @@ def _verdicts(
     """Return whether query values match postings; of several judgements the last one holds."""
     verdicts: dict[tuple[int, int], bool] = {}
     for pair in pairs:
-        is_same = pc.equal(texts, pair.text)
-        if pair.key is not None:
-            is_same = pc.or_(is_same, pc.equal(keys, pair.key))
-        for row in rows[is_same.to_numpy(zero_copy_only=False)].tolist():
+        for row in rows[pair.is_of(texts, keys)].tolist():
             verdicts[pair.value, row] = pair.is_match
     return verdicts
