@@ -35,22 +35,8 @@ def _foreign_words() -> list[str]:
 
 _WORDS = (
     *("null", "nil", "none", "nan", "-nan", "+nan", "nat", "undefined", "missing", "unknown"),
-    *(
-        "n/a",
-        "n/a.",
-        "n / a",
-        "n.a.",
-        "n.a",
-        "n. a.",
-        "n\\a",
-        "\\n",
-        "n/d",
-        "n.d.",
-        "n.d",
-        "n/k",
-        "n.k.",
-        "n.k",
-    ),
+    *("n/a", "n/a.", "n / a", "n.a.", "n.a", "n. a.", "n\\a", "\\n"),
+    *("n/d", "n.d.", "n.d", "n/k", "n.k.", "n.k"),
     *("not available", "not applicable", "not known", "not specified", "not provided"),
     *("not stated", "not reported", "not recorded", "not given", "not defined", "not determined"),
     *(
