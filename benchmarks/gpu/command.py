@@ -145,7 +145,8 @@ def gpu_command(output: Path, as_json: bool, **options: Any) -> None:
 def run(settings: Settings, device: torch.device, clock: Clock, path: Path) -> dict[str, Any]:
     """Run every part that there is time for; the result is written after each.
 
-    A part that fails is named in `failed`, and the others go on: time on a device is scarce.
+    A part that fails, in whatever way, is named in `failed`, and the others go on: time on a device
+    is scarce.
     """
     kernels = KERNELS[device.type]
     if (lack := lack_of(FAISS, device)) is None:
@@ -253,7 +254,9 @@ def _add(
     """Measure a part, add it, and write the result as far as it is."""
     try:
         parts = measure()
-    except (RuntimeError, PexesoError) as error:
+    except WrongAnswerError:
+        raise
+    except Exception as error:
         traceback.print_exc()
         clock.leave_out(name, f"it failed: {str(error).partition(chr(10))[0]}")
         result["failed"].append(name)

@@ -136,6 +136,23 @@ main(["gpu", "--device", "cpu", "--data", {",".join(data)!r}, "--scale", "0.0005
     assert published["single"]["host_share"] is typical["single"]["host_share"] is None
 
 
+def test_a_part_that_fails_in_any_way_leaves_the_others(monkeypatch, tmp_path):
+    def fail(*given):
+        raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+    monkeypatch.setattr(command, "check_kernels", lambda *given: [])
+    monkeypatch.setattr(command, "measure_ceilings", lambda device: CEILINGS)
+    monkeypatch.setattr(command, "measure_words", fail)
+    monkeypatch.setattr(command, "run_out_of_core", lambda *given: {"data": "out-of-core"})
+    data = ["--data", "words,out-of-core", "--scale", "0.0005", "--output", str(tmp_path)]
+    done = run_command("--device", "cpu", *data)
+    assert done.exit_code == 2
+    (path,) = tmp_path.iterdir()
+    written = json.loads(path.read_text(encoding="utf-8"))
+    assert written["failed"] == ["words"]
+    assert [part["data"] for part in written["data"]] == ["out-of-core"]
+
+
 def test_a_wrong_kernel_ends_the_command(few_checks, monkeypatch, tmp_path):
     monkeypatch.setattr(checks, "kernel_of", lambda name, device: WrongKernel())
     done = run_command("--device", "cpu", "--data", "swdc", "--output", str(tmp_path))

@@ -32,6 +32,12 @@ RUNS = {
         "triton and (true_pairs or batch_of_zero or left_for_the_next)",
     ),
     "machine code": ("0", "triton_for_hopper.py"),
+    "copies to a simulated GPU": (
+        "1",
+        "../semantic/test_partitions_on_a_device.py",
+        *("-p", "simulated_gpu", "-m", "gpu", "-k", "torch"),
+    ),
+    "recorded on a simulated GPU": ("1", "test_kernel_recorded.py", "-p", "simulated_gpu"),
 }
 """What runs in a process of its own.
 
@@ -40,11 +46,12 @@ For each run: whether in Triton's interpreter, the file, and which of its tests 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", long_but(["programs"], RUNS))
+@pytest.mark.parametrize("name", long_but(["programs", "copies to a simulated GPU"], RUNS))
 def test_in_a_process_of_its_own(name):
     """Triton decides when it is imported whether its interpreter runs."""
     interpreted, file, *chosen = RUNS[name]
     environment = {**os.environ, "TRITON_INTERPRET": interpreted, "OMP_NUM_THREADS": "1"}
+    environment["PYTHONPATH"] = str(HERE.parent)
     done = subprocess.run(
         [
             sys.executable,
@@ -64,6 +71,7 @@ def test_in_a_process_of_its_own(name):
         check=False,
     )
     assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout
 
 
 @pytest.mark.parametrize("dims", [1, 2, 3, 7, 16, 50, 100, 300, 1000])
