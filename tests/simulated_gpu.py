@@ -188,7 +188,10 @@ def mapped(change: Callable[[torch.Tensor], torch.Tensor], values: Any) -> Any:
 
 
 def plain(values: Any) -> Any:
-    return mapped(lambda tensor: tensor.as_subclass(torch.Tensor), values)
+    return mapped(
+        lambda tensor: tensor.as_subclass(torch.Tensor) if isinstance(tensor, OnGPU) else tensor,
+        values,
+    )
 
 
 def on_gpu(values: Any) -> Any:
@@ -197,6 +200,8 @@ def on_gpu(values: Any) -> Any:
 
 def placed(tensor: torch.Tensor) -> "OnGPU":
     """Count the memory of a tensor as that of the GPU, which has no more than it has."""
+    if tensor.layout != torch.strided:  # of which there can be no subclass
+        return tensor
     with _counting:
         _held[tensor.untyped_storage()] = tensor.untyped_storage().nbytes()
         held = allocated()
@@ -325,7 +330,7 @@ def waits(name: str, args: Any, kwargs: Any) -> bool:
 
 
 def on_host(tensor: torch.Tensor) -> bool:
-    return not isinstance(tensor, OnGPU)
+    return not isinstance(tensor, OnGPU) and tensor.layout == torch.strided
 
 
 def check_devices(name: str, args: Any, kwargs: Any) -> None:

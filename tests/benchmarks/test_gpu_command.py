@@ -136,6 +136,49 @@ main(["gpu", "--device", "cpu", "--data", {",".join(data)!r}, "--scale", "0.0005
     assert published["single"]["host_share"] is typical["single"]["host_share"] is None
 
 
+@pytest.mark.long
+@pytest.mark.slow
+def test_every_part_runs_on_a_simulated_gpu(tmp_path):
+    program = f"""
+import simulated_gpu
+from benchmarks.cli import main
+from benchmarks.gpu import ceilings, checks, command, dataset, fitting, published
+from benchmarks.gpu import index, out_of_core
+fitting.RESERVE_BYTES = published.RESERVE_BYTES = 1 << 28
+dataset._SPARE_BYTES = 1 << 26
+ceilings._PRODUCT_SIZE["cuda"], ceilings._COPY_BYTES["cuda"] = 256, 64 << 20
+command.KERNELS["cuda"] = ("torch",)
+checks.CASES = checks.CASES[3:4]
+index.N_QUERIES, out_of_core.N_BATCH = 1, 2
+index.REPEATS = out_of_core.REPEATS = out_of_core.VALUES_OF_A_PART = 1
+out_of_core.PARTS = 6
+main(["gpu", "--scale", "0.0005", "--budget", "60m", "--preset", "published", "--queries", "5",
+      "--data", "swdc,index,out-of-core,words", "--batch", "6", "--output", {str(tmp_path)!r}])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT / "tests"),
+            "OMP_NUM_THREADS": "1",
+            "TRITON_INTERPRET": "1",
+        },
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = tmp_path.iterdir()
+    written = json.loads(path.read_text(encoding="utf-8"))
+    assert written["failed"] == []
+    assert [part["data"] for part in written["data"]] == [
+        "swdc", "index, default", "index, published", "out-of-core", "words"
+    ]  # fmt: skip
+    assert written["data"][0]["published"][0]["checked"] == 5
+    assert written["data"][3]["agree"]
+
+
 def test_a_part_that_fails_in_any_way_leaves_the_others(monkeypatch, tmp_path):
     def fail(*given):
         raise TypeError("can't convert cuda:0 device type tensor to numpy")
