@@ -135,7 +135,10 @@ def test_every_search_reads_them_alike_and_says_how(tmp_path, says):
 
 def test_both_orders_are_said_where_columns_match_by_each(tmp_path):
     (tmp_path / "lake").mkdir()
-    for name, days in {"a": ["2024-01-05", "2024-02-06"], "b": ["2024-05-01", "2024-06-02"]}.items():
+    for name, days in {
+        "a": ["2024-01-05", "2024-02-06"],
+        "b": ["2024-05-01", "2024-06-02"],
+    }.items():
         pd.DataFrame({"day": days}).to_csv(tmp_path / "lake" / f"{name}.csv", index=False)
     rules = ColumnRules(min_rows=1, min_distinct=1)
     index = pexeso.build_index(tmp_path / "lake", tmp_path / "ix", rules=rules, parts=("overlap",))
