@@ -148,15 +148,15 @@ def read_numbers(cells: pa.StringArray) -> pa.DoubleArray:
     return _read(encoded.dictionary.cast(pa.string())).take(encoded.indices)
 
 
-# Signs of currencies, of which two different ones tell amounts apart.
-_NO_CURRENCY = r"\P{Sc}+"
+# Signs of currencies and of shares, of which two different ones tell amounts apart.
+_NO_SIGN = r"[^\p{Sc}%‰‱]+"
 
 
 def are_unlike(ours: pa.StringArray, theirs: pa.StringArray) -> pa.BooleanArray:
     """Return for pairs of numbers which differ in their sign, or have other currencies."""
     one, other = read_numbers(ours), read_numbers(theirs)
     negated = pc.and_(pc.equal(one, pc.negate(other)), pc.not_equal(one, 0))
-    one, other = (pc.replace_substring_regex(side, _NO_CURRENCY, "") for side in (ours, theirs))
+    one, other = (pc.replace_substring_regex(side, _NO_SIGN, "") for side in (ours, theirs))
     known = pc.and_(pc.not_equal(one, ""), pc.not_equal(other, ""))
     converted = pc.and_(known, pc.not_equal(one, other))
     return pc.or_(pc.fill_null(negated, False), converted)
