@@ -75,7 +75,9 @@ class SemanticList:
         self.stats.add_seconds("open", search.opened.seconds)
         self.stats.add_seconds("embed", time.perf_counter() - started)
         self.options = search.options_for(self._query, common, exclude_self, user_options)
-        if len(orders := search.opened.date_orders(self._query)) > 1:
+        is_of_dates = self._query.column.exact_kind == "date"
+        orders = search.opened.orders(self._query) if is_of_dates else []
+        if len(orders) > 1:
             # Dates that may have the day or the month first are read as more of them match.
             best = [self.options.with_limit(1)] * len(orders)
             answers = search.executor(search.opened.loader, orders, best)
@@ -468,7 +470,8 @@ def search_combined(
         stats[CONTAINMENT] = best.overlap.stats  # overlap counts for both
     settings[TRANSFORM] = {**transformed.options, "k": semantic_options["k"]}
     matches = _matches(index, shown, semantic, floor)
-    orders = [first.describe().get("day_first")]
+    is_similar = any(match.meaning is not None for match in matches)
+    orders = [first.describe().get("day_first")] if is_similar else []
     orders += [text._day_first for match in matches if (text := match.equal_text) is not None]
     return CombinedResult(
         {**first.describe(), "values": len(overlap.query), **order_of_dates(orders)},

@@ -202,11 +202,9 @@ class OpenIndex:
         """The `max_distance` of a search that is given none: by the sort of the model."""
         return USUAL_MAX_DISTANCES.get(self.embedder.kind, DEFAULT_MAX_DISTANCE)
 
-    def date_orders(self, query: EncodedQuery) -> list[EncodedQuery]:
-        """Return a query; of dates that do not say what is first, also with the day first."""
+    def orders(self, query: EncodedQuery) -> list[EncodedQuery]:
+        """Return a query of dates, and the same with the day first if it does not say what is."""
         if query.normaliser is None:  # of a column of the lake, as it was indexed
-            return [query]
-        if query.column.exact_kind != "date":
             return [query]
         other = self.encode(query.column, day_first=True)
         if other.values.equals(query.values):
