@@ -84,11 +84,13 @@ class KeyTable:
         cells stand: a cell that is in both tables may be read in one alone. With the cells is
         whether the day comes first in these dates; None where they are as they stand.
         """
+        read = [(order, self.key_texts(normaliser, day_first=order)) for order in (False, True)]
+        if _are_equal(read[0][1], read[1][1]):  # no order matters
+            read = [(None, read[0][1])]
         ways = [(None, self.key_texts(normaliser))]
-        for options in ({"day_first": False}, {"day_first": True}, {"as_column": False}):
-            texts = self.key_texts(normaliser, **options)
+        for order, texts in (*read, (None, self.key_texts(normaliser, as_column=False))):
             if not any(_are_equal(texts, other) for _, other in ways):
-                ways.append((options.get("day_first"), texts))
+                ways.append((order, texts))
         return ways
 
     def queries(self, normaliser: Normaliser | None = None) -> list[KeyQuery]:

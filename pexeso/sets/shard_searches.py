@@ -152,6 +152,8 @@ def token_query(
     own = distinct_tokens(cells, readings, as_column=False)
     ways: list[tuple[bool | None, pa.LargeStringArray]] = []
     read = [(first, read_columns(own, readings, day_first=first)) for first in _ORDERS]
+    if read[1][1].equals(read[2][1]):  # no order matters
+        read = [(None, way) for _, way in read]
     for first, way in (*read, (None, own)):
         if not any(way.equals(other) for _, other in ways):
             ways.append((first, way))

@@ -114,7 +114,8 @@ def test_answers_say_how_they_are_read(tmp_path):
 @pytest.mark.parametrize("says", ["day", "month"])
 def test_every_search_reads_them_alike_and_says_how(tmp_path, says):
     (tmp_path / "lake").mkdir()
-    lake = pd.DataFrame({"day": ["2024-01-05", "2024-02-06", "2024-03-31"], "n": [1, 2, 3]})
+    lake = pd.DataFrame({"day": ["2024-01-05", "2024-02-06", "2024-05-05", "2024-03-31"]})
+    lake["n"] = [1, 2, 1, 4]
     lake.to_csv(tmp_path / "lake" / "days.csv", index=False)
     rules = ColumnRules(min_rows=1, min_distinct=1)
     parts = ("containment", "composite")
@@ -129,8 +130,10 @@ def test_every_search_reads_them_alike_and_says_how(tmp_path, says):
         assert result.query["day_first"] is (says == "day")
     note = f"Your dates may have the day or the month first, and are read with the {says} first."
     assert composite[0].join_with_report(keys).report.note == note
-    for result in (index.overlap(["31/01/2024", "05/01/2024"]), index.overlap(["2024-01-05"])):
-        assert "day_first" not in result.query
+    for plain in (["31/01/2024", "05/01/2024"], ["2024-01-05", "2024-02-06"], ["05/05/2024"] * 2):
+        keys = index.search_composite(pd.DataFrame({"k": plain, "n": [1, 2]}), ["k", "n"])
+        for result in (index.overlap(plain), index.contain(plain), keys):
+            assert "day_first" not in result.query
 
 
 def test_both_orders_are_said_where_columns_match_by_each(tmp_path):
