@@ -377,6 +377,7 @@ def test_another_table_below_is_left_out_and_named(between, other, title):
         "Rome,unknown,\nKiev,2952301,839\nParis,2102650,105\n",  # a missing value
         "Asia\nDhaka,8906039,306\nDili,222323,48\n",  # a group of rows
         "city,people,area\nDhaka,8906039,306\nDili,222323,48\n",  # the header once more
+        "Rome,counted later,\nKiev,2952301,\nParis,2102650,\n",  # a column that ends
         "Dhaka,8906039,none yet\nDili,222323,48\nAccra,284124,20\n",  # a lone remark
     ],
 )

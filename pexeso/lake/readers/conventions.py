@@ -75,6 +75,7 @@ _TAG = re.compile(r"\s*#[a-z][a-z_]*\s*(?:\+\s*[a-z0-9_]+\s*)*$", re.IGNORECASE)
 _MIN_NAMED_ROWS = 2
 # Rows above and below a header that are looked at, lines that may be titles, and what is shown.
 _ROWS_BESIDE, _MAX_TITLES, _SHOWN_OF_TITLE = 32, 4, 60
+_MIN_SIGNS = 3
 _MIN_NAMES = 2
 _SPACES = "\ufeff \t\r\n\xa0"
 _MIN_ADDED, _MIN_ADDED_TO_OTHERS = 2, 3
@@ -298,7 +299,8 @@ def other_table(rows: Sequence[Sequence[object]], names: Iterable[str]) -> tuple
     """Return where another table, or its title, begins below one with some names, and a note.
 
     It does behind a blank row, where other names are over numbers, and there are numbers above in
-    two such columns, or in one below a title, or the rows above are of another width.
+    two such columns, or in one below a title; or where of three things so many are there in all:
+    such names, a title, and rows above of another width.
     """
     width, known = max(map(len, rows), default=0), {*map(_plain, names)} - {""}
     for start in range(1, len(rows) - _MIN_ROWS):
@@ -323,8 +325,9 @@ def other_table(rows: Sequence[Sequence[object]], names: Iterable[str]) -> tuple
         n_alike, n_unlike = compare(texts[0], kinds[1])
         both = [NUMBER if pair == (NUMBER, NUMBER) else None for pair in zip(*kinds, strict=True)]
         n_between = compare(texts[0], both)[1] + (head > start)
-        widths = [max(map(_n_filled, side), default=0) for side in (above, below)]
-        if n_unlike and not n_alike and (n_between >= _MIN_NAMES or widths[0] != widths[1]):
+        widths = {max(map(_n_filled, side)) for side in (above, below)}
+        n_signs = n_unlike + (head > start) + (len(widths) > 1)
+        if n_unlike and not n_alike and (n_between >= _MIN_NAMES or n_signs >= _MIN_SIGNS):
             title = next(str(cell) for cell in rows[start] if cell)[:_SHOWN_OF_TITLE]
             while not any(rows[start - 1]):
                 start -= 1
