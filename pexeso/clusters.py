@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from pexeso.lake.frames.tables import AsTables
 from pexeso.results.query import query_from_values
 from pexeso.runtime.formatting import many, plain
 from pexeso.store.arrays import take_wide
-from pexeso.two_tables import RIGHT, index_of_table
+from pexeso.two_tables import RIGHT, index_of_table, write_as_it_is
 
 COLUMN = "value"
 
@@ -133,7 +132,7 @@ def cluster(
     chosen: dict[str, Any] = {} if max_distance is None else {"max_distance": max_distance}
     with TemporaryDirectory(prefix="pexeso-") as folder:
         file = os.path.join(folder, RIGHT)
-        pq.write_table(pa.table({COLUMN: column.values}), file)
+        write_as_it_is(pa.table({COLUMN: column.values}), file)
         with index_of_table(file, COLUMN, "") as (index, label):
             explained = index.explain(column, RIGHT, label, **chosen)
             texts, rows, group = explained.match._details.text_groups(explained.match._position)

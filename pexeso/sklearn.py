@@ -173,15 +173,14 @@ class LakeJoiner(TransformerMixin, BaseEstimator):
         for (table, key), columns in tables.items():
             options = {"max_distance": self._max_distance}
             match = self.index_.explain(encoded.dictionary, table, key, **options).match
-            lists = match.join(keys, 0, aggregate="list", provenance=())
+            # All of the column is read as `fit` has read it.
+            ways = {one.column: "mean" if one.kind == NUMBER else "list" for one in columns}
+            joined = match.join(keys, 0, aggregate=ways, provenance=())
             for one in columns:
-                # All of the column is read as `fit` has read it.
-                is_number = one.kind == NUMBER
-                of_key = column_of_lists(
-                    lists.column(one.column).combine_chunks(), 0.0 if is_number else 2.0
-                )
-                kind = pa.float64() if is_number else pa.string()
-                cells[one.name] = of_key.cells.cast(kind).take(encoded.indices)
+                of_key = joined.column(one.column).combine_chunks()
+                if one.kind != NUMBER:
+                    of_key = column_of_lists(of_key, 2.0).cells.cast(pa.string())
+                cells[one.name] = of_key.take(encoded.indices)
         return pa.table([cells[one.name] for one in self.columns_], [c.name for c in self.columns_])
 
     def __sklearn_tags__(self) -> Any:

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pexeso.errors import InputError, LakeError, OutputError
@@ -18,6 +19,7 @@ from pexeso.index import Index, build_index, open_index
 from pexeso.lake.choose import ColumnRules, profile_column
 from pexeso.lake.containers.reader import tables_kept
 from pexeso.lake.frames.tables import table_in_memory
+from pexeso.lake.typed.text import AS_IT_IS
 from pexeso.results.query import read_query
 from pexeso.runtime.system import EXCLUSIVE, lock, without_sync
 from pexeso.semantic.pairs import pairs_kept_in
@@ -100,6 +102,12 @@ def index_of_table(
         yield index, str(query.column)
 
 
+def write_as_it_is(table: pa.Table, file: str) -> None:
+    """Write a table to a Parquet file that is read with the texts as they are."""
+    metadata = {**(table.schema.metadata or {}), AS_IT_IS: b""}
+    pq.write_table(table.replace_schema_metadata(metadata), file)
+
+
 def fuzzy_join(
     left: Any,
     right: Any,
@@ -165,7 +173,7 @@ def fuzzy_join(
     chosen = {} if max_distance is None else {"max_distance": max_distance}
     with TemporaryDirectory(prefix="pexeso-") as folder:
         file = os.path.join(folder, RIGHT)
-        pq.write_table(other.to("arrow"), file)
+        write_as_it_is(other.to("arrow"), file)
         with index_of_table(file, by_right) as (index, column):
             explained = index.explain(own.table, RIGHT, column, on=by_left, **chosen)
             return explained.match.join(

@@ -143,3 +143,13 @@ def test_names_of_companies_are_joined_by_their_names_whatever_the_legal_form():
     right = pd.DataFrame({"name": [f"{n} {form}" for n, form in zip(names, forms, strict=True)]})
     joined = pexeso.fuzzy_join(left, right, left_on="firm", right_on="name")
     assert joined["name"].tolist() == right["name"].tolist()
+
+
+def test_texts_of_tables_in_memory_are_not_decoded():
+    twice = [name.encode().decode("cp1252") for name in ("Zürich", "Köln", "Málaga")]
+    joined = pexeso.fuzzy_join(
+        pd.DataFrame({"k": twice}), pd.DataFrame({"r": twice}), left_on="k", right_on="r"
+    )
+    assert joined["r"].tolist() == joined["match_value"].tolist() == twice
+    [group] = pexeso.cluster(pd.Series([twice[0], twice[0].lower()])).groups
+    assert list(group.values) == [twice[0], twice[0].lower()]

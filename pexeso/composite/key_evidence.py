@@ -30,6 +30,7 @@ from pexeso.lake.columns import label_columns, spec_of
 from pexeso.lake.frames.columns import texts_of_cells
 from pexeso.lake.readings import LOSSY, read_columns
 from pexeso.results.column_matches import WouldMatch, relation_of
+from pexeso.sets.shard_searches import ROUNDING
 
 if TYPE_CHECKING:
     from pexeso.composite.key_table import TablePair
@@ -205,7 +206,7 @@ def would_match_keys(
             continue
         parts = [read_columns(part, [name]) for part in key]
         n_keys = key_query(parts).n_keys
-        best, n_best = None, math.floor(share * n_keys)
+        best, n_best = None, math.floor(share * n_keys + ROUNDING)
         for shard in shards:
             for table in _likely_tables(shard, name, parts, exclude_table):
                 held = [read_columns(column, [name]) for column in shard.table_columns(table)]

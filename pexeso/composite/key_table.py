@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ from pexeso.lake.rights import EVERYTHING, LakeView
 from pexeso.lake.rows import require_reading
 from pexeso.lake.tokens import DEFAULT_READINGS, key_texts
 from pexeso.results.column_matches import WouldMatch, pair_would_match
-from pexeso.results.query import split_spec
+from pexeso.results.query import order_note, split_spec
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,23 +75,30 @@ class KeyTable:
             columns = [normaliser.resolved(column_texts(column)) for column in columns]
         return [key_texts(column, readings_of(normaliser), **options) for column in columns]
 
-    def ways(self, normaliser: Normaliser | None = None) -> list[list[pa.LargeStringArray]]:
+    def ways(
+        self, normaliser: Normaliser | None = None
+    ) -> list[tuple[bool | None, list[pa.LargeStringArray]]]:
         """Return the cells in the readings of which a table of the lake may fit one best.
 
         As the columns are read, with dates that leave their order open in either one, and as the
-        cells stand: a cell that is in both tables may be read in one alone.
+        cells stand: a cell that is in both tables may be read in one alone. With the cells is
+        whether the day comes first in these dates; None where they are as they stand.
         """
-        ways = [self.key_texts(normaliser)]
-        for options in ({"day_first": False}, {"day_first": True}, {"as_column": False}):
-            texts = self.key_texts(normaliser, **options)
-            if not any(_are_equal(texts, other) for other in ways):
-                ways.append(texts)
+        read = [(order, self.key_texts(normaliser, day_first=order)) for order in (False, True)]
+        if _are_equal(read[0][1], read[1][1]):  # no order matters
+            read = [(None, read[0][1])]
+        ways = [(None, self.key_texts(normaliser))]
+        for order, texts in (*read, (None, self.key_texts(normaliser, as_column=False))):
+            if not any(_are_equal(texts, other) for _, other in ways):
+                ways.append((order, texts))
         return ways
 
     def queries(self, normaliser: Normaliser | None = None) -> list[KeyQuery]:
         from pexeso.composite.search import key_query
 
-        return [key_query(texts) for texts in self.ways(normaliser)]
+        return [
+            replace(key_query(texts), day_first=order) for order, texts in self.ways(normaliser)
+        ]
 
     def describe(self) -> dict[str, Any]:
         similar = [column.label for column in self.key if column.similar]
@@ -221,15 +228,19 @@ class TablePair:
 
     @cached_property
     def mine(self) -> KeyedTable:
+        return self._keyed(self.query_table, self._way[1])
+
+    @cached_property
+    def _way(self) -> tuple[bool | None, list[pa.LargeStringArray]]:
         ways = self.query_table.ways(self.normaliser)
         if len(ways) == 1:
-            return self._keyed(self.query_table, ways[0])
+            return ways[0]
         cells = pc.unique(pa.chunked_array(self._texts, pa.large_string())).drop_null()
 
-        def n_known(texts: Sequence[pa.Array]) -> int:
-            return sum(pc.sum(pc.is_in(part, value_set=cells)).as_py() or 0 for part in texts)
+        def n_known(way: tuple[bool | None, Sequence[pa.Array]]) -> int:
+            return sum(pc.sum(pc.is_in(part, value_set=cells)).as_py() or 0 for part in way[1])
 
-        return self._keyed(self.query_table, max(ways, key=n_known))
+        return max(ways, key=n_known)
 
     @cached_property
     def _texts(self) -> list[pa.LargeStringArray]:
@@ -299,7 +310,9 @@ class TablePair:
         found_rows = find_key_rows(*tables, chosen, self.typed, hints)
         # Each row has its key with it: there is none that was not searched.
         texts = self.mine.texts
-        return join_texts(source, texts, found_rows, texts, to=to, noun="key")
+        joined = join_texts(source, texts, found_rows, texts, to=to, noun="key")
+        order = self._way[0]
+        return joined if order is None else joined.noted(order_note("Your dates", day_first=order))
 
     def would_match(self, theirs: KeyedTable) -> tuple[WouldMatch, ...]:
         """Return the readings that are off by which more keys would be joined, the best first."""

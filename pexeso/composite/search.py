@@ -25,6 +25,7 @@ class KeyQuery:
     row_counts: np.ndarray  # int64 (n,): how many rows of the query have each key
     first_rows: np.ndarray  # int64 (n,): the first row of the query that has each key
     n_rows: int
+    day_first: bool | None = None  # in dates that do not say it, where they are not as they stand
 
     @property
     def n_keys(self) -> int:

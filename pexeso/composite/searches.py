@@ -17,6 +17,7 @@ from pexeso.errors import InputError
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.options import ALL, columns_wanted
 from pexeso.results.column_matches import Hints
+from pexeso.results.query import order_of_dates
 from pexeso.runtime.checks import named_options, require_share
 from pexeso.semantic.open_index import OpenIndex
 from pexeso.sets.shard_searches import FEW_SHARE
@@ -112,6 +113,7 @@ class CompositeSearches:
                 **query_table.describe(),
                 "complete_rows": int(query.row_counts.sum()),
                 "keys": query.n_keys,
+                **order_of_dates(way[0].day_first for *_, way in hits),
             },
             options,
             tuple(self._match(query_table, *way, *hit) for _, *hit, way in hits),

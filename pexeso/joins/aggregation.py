@@ -10,7 +10,8 @@ One rule says which numbers cells of text hold:
 - Blanks, apostrophes and underscores between groups of three digits are thousands separators, and
   so are commas (``1,234`` is 1234) but behind a 0, and points where there are several, or a comma
   after them (``1.234.567``, ``1.234,50``). Otherwise a comma or point is the decimal mark: ``3,5``
-  is 3.5, ``0,750`` is .75, ``1.234`` is 1.234.
+  is 3.5, ``0,750`` is .75, ``1.234`` is 1.234. Where cells of the column show that the comma is
+  the decimal mark and none shows that the point is, ``1.234`` is 1234, and ``1,234`` is 1.234.
 - An exponent may follow: ``1e6``. Anything else, words and units included, is no number.
 """
 
@@ -37,6 +38,10 @@ _SHAPES = (
     (rf"^[0-9]{{1,3}}(?:{_GROUP_SIGNS}[0-9]{{3}})+(?:[.,][0-9]*)?$", _GROUP_SIGNS, True),
     (r"^(?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)$", "", True),
 )
+# The first of them where the comma is the decimal mark, and what shows that it is, and is not.
+_POINTED = (r"^[1-9][0-9]{0,2}(?:\.[0-9]{3})+$", r"\.", False)
+_COMMA_IS_MARK = r",(?:[0-9]{1,2}|[0-9]{4,})?$|^0*,|\..*[.,]"
+_POINT_IS_MARK = r"\.(?:[0-9]{1,2}|[0-9]{4,})?$|^0*\.|,.*[.,]"
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ def aggregated(cells: pa.StringArray, groups: Groups, way: str) -> pa.Array:
     ``first`` takes the cell of the first row, also an empty one, so that all columns aggregated so
     come from the same row. ``list``, ``distinct`` and ``count`` are of the cells that are not
     empty; ``mean``, ``sum``, ``min`` and ``max`` of those that hold numbers, null where there are
-    none.
+    none: they may be given as numbers, read from the whole column.
     """
     if way == "first":
         return cells.take(pa.array(groups.starts))
@@ -114,7 +119,7 @@ def _listed(cells: pa.StringArray, groups: Groups, way: str) -> pa.Array:
 
 
 def _computed(cells: pa.StringArray, groups: Groups, way: str) -> pa.DoubleArray:
-    numbers = read_numbers(cells)
+    numbers = cells if pa.types.is_floating(cells.type) else read_numbers(cells)
     row = _present(numbers)
     values, group = numbers.to_numpy(zero_copy_only=False)[row], groups.of_row[row]
     counts = np.bincount(group, minlength=len(groups))
@@ -148,15 +153,15 @@ def read_numbers(cells: pa.StringArray) -> pa.DoubleArray:
     return _read(encoded.dictionary.cast(pa.string())).take(encoded.indices)
 
 
-# Signs of currencies, of which two different ones tell amounts apart.
-_NO_CURRENCY = r"\P{Sc}+"
+# Signs of currencies and of shares, of which two different ones tell amounts apart.
+_NO_SIGN = r"[^\p{Sc}%‰‱]+"
 
 
 def are_unlike(ours: pa.StringArray, theirs: pa.StringArray) -> pa.BooleanArray:
     """Return for pairs of numbers which differ in their sign, or have other currencies."""
     one, other = read_numbers(ours), read_numbers(theirs)
     negated = pc.and_(pc.equal(one, pc.negate(other)), pc.not_equal(one, 0))
-    one, other = (pc.replace_substring_regex(side, _NO_CURRENCY, "") for side in (ours, theirs))
+    one, other = (pc.replace_substring_regex(side, _NO_SIGN, "") for side in (ours, theirs))
     known = pc.and_(pc.not_equal(one, ""), pc.not_equal(other, ""))
     converted = pc.and_(known, pc.not_equal(one, other))
     return pc.or_(pc.fill_null(negated, False), converted)
@@ -194,8 +199,14 @@ def _values(parts: pa.StructArray) -> np.ndarray:
 
 def _plain(digits: pa.StringArray) -> pa.StringArray:
     """Write numbers with a decimal point and no separators; null if no shape matches."""
-    plain = pa.nulls(len(digits), pa.string())
-    for shape, separators, comma_is_mark in _SHAPES:
+    plain, shapes = pa.nulls(len(digits), pa.string()), _SHAPES
+    with_comma, with_point = (
+        pc.any(pc.match_substring_regex(digits, sign)).as_py()
+        for sign in (_COMMA_IS_MARK, _POINT_IS_MARK)
+    )
+    if with_comma and not with_point:
+        shapes = (_POINTED, *_SHAPES[1:])
+    for shape, separators, comma_is_mark in shapes:
         written = pc.replace_substring_regex(digits, separators, "") if separators else digits
         if comma_is_mark:
             written = pc.replace_substring(written, ",", ".")

@@ -116,7 +116,9 @@ def _names_of_rows(table: KeyedTable, rows: pa.Array) -> pa.StringArray:
 
 
 def written_keys(cells: Sequence[pa.Array]) -> pa.StringArray:
-    """Write the cells of keys as lines of CSV, as columns of a key are named."""
+    """Write the cells of keys of several columns as lines of CSV; of one column they stay."""
+    if len(cells) == 1:
+        return cells[0].cast(pa.string())
     return pc.binary_join_element_wise(*map(_quoted, cells), ",").cast(pa.string())
 
 

@@ -365,6 +365,7 @@ class MatchDetails:
         )
 
         opened, query, chosen = self._opened, self._query, join_options(options)
+        notes = [self.order_note(match._position)]
         searched = query.column.values
         on = on if on is not None else query.column.column
         if hasattr(table, "sparkSession"):
@@ -389,12 +390,24 @@ class MatchDetails:
             joined = join_frame(table, on, lake_table, searched, from_spark=from_spark)
         else:
             found_rows = rows_of_match(opened, query, match, chosen)
+            notes.append(self._growth_note(match.table, found_rows.rows.num_rows))
             if texts is not None:
                 joined = join_texts(table, texts, found_rows, searched, to=to)
             else:
                 joined = join_table(table, on, found_rows, searched, to=to)
-        note = self.order_note(match._position)
-        return joined if note is None else joined.noted(note)
+        note = " ".join(filter(None, notes))
+        return joined.noted(note) if note else joined
+
+    def _growth_note(self, table: str, n_rows: int) -> str | None:
+        """Return a note where a table has other rows than the index: new values join nothing."""
+        known = self._opened.catalog.tables(["n_rows"], among=pa.array([table], pa.string()))
+        n_indexed = known["n_rows"][0].as_py()
+        if n_rows == n_indexed:
+            return None
+        return (
+            f"'{table}' has {n_rows:,} rows, and had {n_indexed:,} when it was indexed: new values "
+            "join nothing until the index is brought up to date (pexeso append)."
+        )
 
     def sql(
         self,

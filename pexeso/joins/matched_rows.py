@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.engine.lists import ranges
-from pexeso.joins.aggregation import Groups, aggregated, type_of
+from pexeso.joins.aggregation import Groups, aggregated, read_numbers, type_of
 from pexeso.joins.mapping import JoinMapping, places_in
-from pexeso.joins.options import PROVENANCE, JoinOptions
+from pexeso.joins.options import OF_NUMBERS, PROVENANCE, JoinOptions
 from pexeso.lake.columns import find_column
 from pexeso.lake.frames.tables import take_column_cells
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -146,13 +146,10 @@ class FoundRows:
             if self.ways is None or self.ways[position] == "first":
                 columns.append(self._kept(position, one_row))
             else:
-                columns.append(
-                    aggregated(
-                        take_wide(self._cells(position), pa.array(self.row)),
-                        self.groups,
-                        self.ways[position],
-                    )
-                )
+                cells, way = self._cells(position), self.ways[position]
+                cells = read_numbers(cells) if way in OF_NUMBERS else cells
+                cells = take_wide(cells, pa.array(self.row))
+                columns.append(aggregated(cells, self.groups, way))
         return pa.Table.from_arrays(columns, [f"c{number}" for number in range(len(columns))])
 
     def cells_of(self, position: int, rows: np.ndarray | None = None) -> pa.StringArray:

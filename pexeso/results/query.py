@@ -159,10 +159,24 @@ def exact_kind(values: pa.StringArray) -> str | None:
     return QueryColumn(values).exact_kind
 
 
-def order_note(dates: str, *, day_first: bool) -> str:
-    """Return how dates are read whose column does not say whether the day comes first."""
-    first = "day" if day_first else "month"
-    return f"{dates} may have the day or the month first, and are read with the {first} first."
+def order_note(dates: str, *, day_first: bool | None) -> str:
+    """Return how dates are read whose column does not say whether the day comes first.
+
+    None is for each order with some columns of the lake.
+    """
+    way = "as more of them match with a column"
+    if day_first is not None:
+        way = f"with the {'day' if day_first else 'month'} first"
+    return f"{dates} may have the day or the month first, and are read {way}."
+
+
+def order_of_dates(orders: Iterable[bool | None]) -> dict[str, bool | None]:
+    """Return for the description of a query how its dates were read to match some columns.
+
+    Nothing where a column says the order, or cells match as they stand.
+    """
+    read = set(orders) - {None}
+    return {"day_first": read.pop() if len(read) == 1 else None} if read else {}
 
 
 def require_columns(queries: Any) -> Any:

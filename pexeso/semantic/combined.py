@@ -33,7 +33,7 @@ from pexeso.errors import InputError
 from pexeso.options import ALL, columns_wanted, require_min_containment
 from pexeso.results.column_matches import ColumnMatch, ColumnMatches, TableColumns
 from pexeso.results.matches import Match, pairs_document
-from pexeso.results.query import query_from_values
+from pexeso.results.query import order_of_dates, query_from_values
 from pexeso.runtime.formatting import percent, plain_scalar
 from pexeso.semantic.explanation import locate_columns
 from pexeso.semantic.search import semantic_hints
@@ -75,6 +75,14 @@ class SemanticList:
         self.stats.add_seconds("open", search.opened.seconds)
         self.stats.add_seconds("embed", time.perf_counter() - started)
         self.options = search.options_for(self._query, common, exclude_self, user_options)
+        is_of_dates = self._query.column.exact_kind == "date"
+        orders = search.opened.orders(self._query) if is_of_dates else []
+        if len(orders) > 1:
+            # Dates that may have the day or the month first are read as more of them match.
+            best = [self.options.with_limit(1)] * len(orders)
+            answers = search.executor(search.opened.loader, orders, best)
+            n_matched = [max([0, *(hit.matched for hit in hits)]) for hits, _ in answers]
+            self._query = orders[n_matched.index(max(n_matched))]
         self._total = self._query.total(self.options)
         self._hits: list[Hit] = []
         self.is_whole = False  # whether all columns that the search finds are read
@@ -461,10 +469,14 @@ def search_combined(
         settings[CONTAINMENT] = {"min_containment": floor, "verify": True, **request}
         stats[CONTAINMENT] = best.overlap.stats  # overlap counts for both
     settings[TRANSFORM] = {**transformed.options, "k": semantic_options["k"]}
+    matches = _matches(index, shown, semantic, floor)
+    is_similar = any(match.meaning is not None for match in matches)
+    orders = [first.describe().get("day_first")] if is_similar else []
+    orders += [text._day_first for match in matches if (text := match.equal_text) is not None]
     return CombinedResult(
-        {**first.describe(), "values": len(overlap.query)},
+        {**first.describe(), "values": len(overlap.query), **order_of_dates(orders)},
         settings,
-        _matches(index, shown, semantic, floor),
+        matches,
         stats,
         n_more=len(lines) - len(shown) if best.is_whole else None,
         folded=fold_copies,

@@ -41,6 +41,7 @@ class TokenMatch(ColumnMatch):
     _at: tuple[Shard, int] = field(repr=False, compare=False)
     _shared: Callable[[], list[str]] = field(repr=False, compare=False)
     _aliases: Callable[[], Mapping[str, list[str]]] = field(repr=False, compare=False, default=dict)
+    _day_first: bool | None = field(repr=False, compare=False, default=None)
 
     def _measured(self) -> str:
         share = percent(self.containment)

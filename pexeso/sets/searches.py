@@ -31,7 +31,7 @@ from pexeso.results.column_matches import (
     TableColumns,
     WouldMatch,
 )
-from pexeso.results.query import QueryColumn
+from pexeso.results.query import QueryColumn, order_of_dates
 from pexeso.runtime.checks import require_flag
 from pexeso.runtime.formatting import plain_scalar
 from pexeso.sets.part.open import Shard, require_part
@@ -161,7 +161,9 @@ class TokenSearches:
         options = {**result.options, "k": ALL if request.k is None else request.k}
         best = max((match.containment for match in result), default=0.0)
         find_hints = partial(self._hints, query, options, best)
-        return replace(result, options=options, _find_hints=find_hints)
+        matches = (one for match in result for one in (match, *match.copies))
+        described = {**result.query, **order_of_dates(match._day_first for match in matches)}
+        return replace(result, query=described, options=options, _find_hints=find_hints)
 
     def _hints(self, query: TokenQuery, options: dict[str, Any], best: float) -> Hints:
         """Find the columns with most of the values, and count the files that the index is without.
@@ -169,17 +171,16 @@ class TokenSearches:
         Which columns are left out is another matter here than in semantic search. Where a column
         was found with a share of the values, `best`, it is only said what more would match.
         """
-        hidden = options["exclude_table"]
+        hidden, near = options["exclude_table"], ()
+        is_found, enough = best > 0, options.get("min_containment", FEW_SHARE)
+        if not is_found and "min_containment" in options:
+            near = search_overlap(self.opened.shards, query, MAX_NEAREST, exclude_table=hidden)
+            best = max((match.containment for match in near), default=0.0)
         readings: tuple[WouldMatch, ...] = ()
-        if best < FEW_SHARE:
+        if best < max(FEW_SHARE, enough):
             readings = would_match(self.opened.shards, query, best, exclude_table=hidden)
-        if best > 0:
+        if is_found:
             return Hints(readings=readings)
-        near: Iterable[TokenMatch] = ()
-        if "min_containment" in options:
-            near = search_overlap(
-                self.opened.shards, query, MAX_NEAREST, exclude_table=options["exclude_table"]
-            )
         nearest = tuple(
             NearColumn(match.table, match.column, match.containment, match.overlap, len(query))
             for match in near

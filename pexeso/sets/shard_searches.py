@@ -107,6 +107,7 @@ class TokenQuery:
     others: tuple[TokenQuery, ...] = ()
     texts: pa.LargeStringArray | None = None
     judged: TokenJudgements | None = None
+    day_first: bool | None = None  # in dates that do not say it, where they are not as they stand
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -149,11 +150,17 @@ def token_query(
     if normaliser is not None and normaliser.aliases is not None:
         cells = resolved = normaliser.resolved(column.values)
     own = distinct_tokens(cells, readings, as_column=False)
-    ways: list[pa.LargeStringArray] = []
-    for way in (*(read_columns(own, readings, day_first=first) for first in _ORDERS), own):
-        if not any(way.equals(other) for other in ways):
-            ways.append(way)
-    query, *others = [TokenQuery(column, pc.unique(way), resolved, readings) for way in ways]
+    ways: list[tuple[bool | None, pa.LargeStringArray]] = []
+    read = [(first, read_columns(own, readings, day_first=first)) for first in _ORDERS]
+    if read[1][1].equals(read[2][1]):  # no order matters
+        read = [(None, way) for _, way in read]
+    for first, way in (*read, (None, own)):
+        if not any(way.equals(other) for _, other in ways):
+            ways.append((first, way))
+    query, *others = [
+        TokenQuery(column, pc.unique(way), resolved, readings, day_first=first)
+        for first, way in ways
+    ]
     if key is not None:
         query, *others = [
             replace(one, tokens=hashed_texts(one.tokens, key), texts=one.tokens)
@@ -237,7 +244,8 @@ def _match(
 ) -> TokenMatch:
     shared = partial(shared_values, shard, number, query.tokens, query.texts)
     aliases = partial(getattr, query, "aliases")
-    return TokenMatch(*name, overlap, containment, size, (shard, number), shared, aliases)
+    at, order = (shard, number), query.day_first
+    return TokenMatch(*name, overlap, containment, size, at, shared, aliases, order)
 
 
 def _rank(match: TokenMatch) -> tuple[float, str, str]:
@@ -458,6 +466,8 @@ def _containing(
 # Share of a query's values below which it is said what would match by other readings, and tokens of
 # a lake up to which they are read for it.
 FEW_SHARE, MAX_READ = 0.5, 2_000_000
+# A count that was divided and multiplied again may be that much too small.
+ROUNDING = 1e-6
 
 
 def would_match(
@@ -477,7 +487,7 @@ def would_match(
             continue
         wanted = pc.unique(read_columns(query.tokens, [name]))
         best: TokenMatch | None = None
-        n_best = math.floor(share * len(wanted))
+        n_best = math.floor(share * len(wanted) + ROUNDING)
         for shard in shards:
             for match in _by_reading(shard, name, wanted, exclude_table):
                 tokens = read_columns(_tokens_of(*match._at), [name])

@@ -1,6 +1,7 @@
 """The numbers in cells of text, and what joined cells become."""
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from joined_by_loops import aggregate
 from long_runs import examples
 
+import pexeso
 from pexeso.joins.aggregation import Groups, aggregated, differing, read_numbers, type_of
 from pexeso.joins.options import AGGREGATIONS
 
@@ -60,3 +62,30 @@ def test_differing_cells_are_told_once_and_empty_ones_do_not_differ():
     groups = Groups.of(np.array([0, 0, 0, 1, 1, 2, 2]))
     group, cells = differing(pa.array(["b", "a", "b", "x", None, "y", "y"]), groups)
     assert (group.tolist(), cells.to_pylist()) == ([0, 0], ["b", "a"])
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["1.234", "2,50", "1.234,50"], [1234, 2.5, 1234.5]),
+        (["1.234", "1,234", "7,5"], [1234, 1.234, 7.5]),
+        (["1.234", "1.234.567"], [1234, 1234567]),
+        (["1.234 €", "€ 0,75"], [1234, 0.75]),
+        (["1.234", "1,234", "7.5"], [1.234, 1234, 7.5]),
+        (["1.234", "1,234,567"], [1.234, 1234567]),
+        (["1.234", "2,5", "2.5"], [1.234, 2.5, 2.5]),  # both are decimal marks
+        (["0.125", "1.234", "2,5"], [0.125, 1.234, 2.5]),
+        (["1.234", "2.345", "1,234"], [1.234, 2.345, 1234]),  # nothing says it
+    ],
+)
+def test_a_column_says_which_mark_is_the_decimal_one(cells, numbers):
+    assert read_numbers(pa.array(cells)).to_pylist() == numbers
+
+
+def test_all_of_the_column_says_it_not_the_joined_rows_alone():
+    right = pd.DataFrame({"k": ["Oslo", "Oslo", "Rome"], "sales": ["1.234", "2.000", "2,50"]})
+    for way, sales in {"sum": 3234, "mean": 1617, "min": 1234, "max": 2000}.items():
+        joined = pexeso.fuzzy_join(
+            pd.DataFrame({"k": ["Oslo"]}), right, on="k", aggregate={"sales": way}
+        )
+        assert joined["sales"].tolist() == [sales]

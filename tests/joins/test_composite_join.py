@@ -185,6 +185,15 @@ def test_keys_are_written_as_csv_is(rows):
     assert written_keys(columns).to_pylist() == [line_of(row) for row in rows]
 
 
+def test_a_key_of_one_column_is_its_cell():
+    ours, theirs = pa.table({"k": ["1,234.5", "7"]}), pa.table({"m": ["1,234.5", "x"]})
+    pair = TablePair(key_table(ours, ["k"], min_columns=1), "t.csv", theirs, Path("lake"))
+    result = pair.join(pair.theirs(["m"]), {"provenance": ("value",)}, table=ours)
+    assert result.table["match_value"].to_pylist() == ["1,234.5", None]
+    columns = [pa.array(["a,b", None, 'a "b"'])]
+    assert written_keys(columns).to_pylist() == ["a,b", None, 'a "b"']
+
+
 def test_what_the_join_had_to_choose_is_told_of_keys():
     report = joined(aggregate={"people": "first", "*": "distinct"}).report
     assert report.lines() == [

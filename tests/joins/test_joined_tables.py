@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from joined_by_loops import join_by_loops
 from long_runs import examples
 
+import pexeso
 from pexeso.errors import ColumnNotFoundError, InputError
 from pexeso.joins.mapping import PairColumns, make_mapping
 from pexeso.joins.matched_rows import find_rows, found_types
@@ -282,3 +283,25 @@ def test_parts_of_the_found_rows_are_those_of_the_whole():
     parts = [found_rows.take(start, start + 3) for start in range(0, n_rows, 3)]
     assert len(parts) > 1
     assert pa.concat_tables(parts).equals(found_rows.take())
+
+
+def test_a_table_that_grew_after_it_was_indexed_is_named(tmp_path):
+    (tmp_path / "lake").mkdir()
+    towns = pd.DataFrame({"town": ["Oslo", "Bergen", "Moss", "Hamar", "Skien"]})
+    towns.to_csv(tmp_path / "lake" / "t.csv", index=False)
+    index = pexeso.build_index(tmp_path / "lake", tmp_path / "ix")
+    mine = pd.DataFrame({"k": ["Oslo", "Paris"]})
+    match = index.explain(mine["k"], "t.csv", "town").match
+    assert match.join_with_report(mine, "k").report.note is None
+    towns = pd.concat([towns, pd.DataFrame({"town": ["Paris"]})])
+    towns.to_csv(tmp_path / "lake" / "t.csv", index=False)
+    joined = match.join_with_report(mine, "k")
+    assert joined.table["town"].tolist()[0] == "Oslo"
+    assert joined.report.note == (
+        "'t.csv' has 6 rows, and had 5 when it was indexed: new values join nothing until the "
+        "index is brought up to date (pexeso append)."
+    )
+    index.append()
+    match = index.explain(mine["k"], "t.csv", "town").match
+    joined = match.join_with_report(mine, "k")
+    assert (joined.report.note, joined.report.matched_rows) == (None, 2)

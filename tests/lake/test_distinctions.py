@@ -75,6 +75,8 @@ APART = [
     ("SW1A 1AA", "SW1A 2AA"),
     ("2 to 1", "1 to 2"),
     ("5 mg", "5 µg"),
+    ("37 cm", "37 kg"),
+    ("5 MB", "5 ml"),
     ("Disk 1 TB", "Disk 1 GB"),
     ("Warranty 2 years", "Warranty 2 months"),
     ("500 BC", "500 AD"),

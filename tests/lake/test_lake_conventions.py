@@ -250,6 +250,13 @@ PLACES = {
     "cp1257": ["Rīga Jūrmala Liepāja Jēkabpils Cēsis", "Šiauliai Panevėžys Mažeikiai Plungė"],
     "iso8859_2": ["Łódź Świętochłowice Dąbrowa Płońsk Świdnica"],
     "koi8_r": ["Москва Самара Казань Уфа Омск"],
+    "koi8_u": ["Київ Львів Харків Запоріжжя Чернігів Вінниця Луцьк"],
+    "iso8859_5": ["Москва Самара Казань Уфа Омск", "Мінск Гомель Магілёў Віцебск Гродна Брэст"],
+    "iso8859_6": ["القاهرة بغداد الرياض دمشق"],
+    "mac_cyrillic": [
+        "Москва Самара Казань Уфа Омск",
+        "Београд Ниш Суботица Панчево Чачак Шабац Вршац",
+    ],
     "cp866": ["Москва Самара Казань Уфа Омск"],
     "cp850": ["München Köln Düsseldorf Nürnberg Würzburg"],
     "mac_roman": ["Orléans Besançon Béziers Nîmes Genève"],
@@ -266,6 +273,17 @@ def test_a_few_names_tell_the_encoding(encoding, places):
     guess = detect_encoding(text.encode(encoding))
     assert text.encode(encoding).decode(guess.name) == text
     assert guess.note == f"not UTF-8: read as {guess.name}, a guess"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name"),
+    [
+        *(("cp1251", name) for name in ("Николай", "Щербакова", "Хохлов", "Орёл", "ПЕНЗА")),
+        *(("cp1253", name) for name in ("Αθήνα", "Λάρισα")),
+    ],
+)
+def test_one_name_is_not_of_an_encoding_that_is_seldom_written(encoding, name):
+    assert detect_encoding(name.encode(encoding)).name == encoding
 
 
 @pytest.mark.parametrize(

@@ -348,3 +348,40 @@ def test_backslashes_that_escape_nothing_stay_beside_those_that_do():
     assert [row[0] for row in rows_of(table)] == [
         "C:\\new\\dir", 'say "hi", "you"', 'a "b" c\\d', "E:\\raw",
     ]  # fmt: skip
+
+
+SHOPS = "town,turnover,since\nTours,100,1990\nUlm,107,1991\nCork,114,1999\n"
+
+
+@pytest.mark.parametrize(
+    ("between", "other", "title"),
+    [
+        ("\nTable 2: Shops\n", SHOPS, "Table 2: Shops"),
+        ("\nShops\nof 2019\n\n", SHOPS, "Shops"),
+        (",,\n,,\nShops,,\n", SHOPS, "Shops"),
+        ("\n", SHOPS, "town"),
+        ("\nShops\n", "city,people\nTours,136463\nUlm,126329\n", "Shops"),
+    ],
+)
+def test_another_table_below_is_left_out_and_named(between, other, title):
+    table = read(BODY + between + other)
+    assert [table.names, *rows_of(table)] == ROWS
+    assert table.notes == [f"another table below this one was left out ({title})"]
+    many = BODY + "".join(f"Place {n},{n},{n}\n" for n in range(9000))
+    assert read(many + between + other).n_rows == len(ROWS) - 1 + 9000
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        "Rome,unknown,\nKiev,2952301,839\nParis,2102650,105\n",  # a missing value
+        "Asia\nDhaka,8906039,306\nDili,222323,48\n",  # a group of rows
+        "city,people,area\nDhaka,8906039,306\nDili,222323,48\n",  # the header once more
+        "Rome,counted later,\nKiev,2952301,\nParis,2102650,\n",  # a column that ends
+        "Dhaka,8906039,none yet\nDili,222323,48\nAccra,284124,20\n",  # a lone remark
+    ],
+)
+def test_rows_behind_a_blank_line_that_are_no_other_table_are_kept(below):
+    table = read(BODY + "\n" + below)
+    assert table.columns[0].to_pylist()[-2:] == [row.split(",")[0] for row in below.split()[-2:]]
+    assert not any("another table" in note for note in table.notes)

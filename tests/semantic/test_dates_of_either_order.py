@@ -109,3 +109,41 @@ def test_answers_say_how_they_are_read(tmp_path):
     assert run(ExplainRequest.of(**named)).to_dict()["note"] == note
     [result] = run(SearchRequest.of(**fields)).results
     assert result.to_dict()["query"]["day_first"] is True
+
+
+@pytest.mark.parametrize("says", ["day", "month"])
+def test_every_search_reads_them_alike_and_says_how(tmp_path, says):
+    (tmp_path / "lake").mkdir()
+    lake = pd.DataFrame({"day": ["2024-01-05", "2024-02-06", "2024-05-05", "2024-03-31"]})
+    lake["n"] = [1, 2, 1, 4]
+    lake.to_csv(tmp_path / "lake" / "days.csv", index=False)
+    rules = ColumnRules(min_rows=1, min_distinct=1)
+    parts = ("containment", "composite")
+    index = pexeso.build_index(tmp_path / "lake", tmp_path / "ix", rules=rules, parts=parts)
+    mine = [datetime.fromisoformat(day).strftime(WAYS[says == "day"]) for day in lake["day"][:2]]
+    keys = pd.DataFrame({"k": mine, "n": [1, 2]})
+    combined = pexeso.search_combined(index, mine)
+    assert combined[0].meaning.matched == combined[0].equal_text.overlap == 2
+    composite = index.search_composite(keys, ["k", "n"])
+    for result in (index.overlap(mine), index.contain(mine), combined, composite):
+        assert len(result) == 1
+        assert result.query["day_first"] is (says == "day")
+    note = f"Your dates may have the day or the month first, and are read with the {says} first."
+    assert composite[0].join_with_report(keys).report.note == note
+    for plain in (["31/01/2024", "05/01/2024"], ["2024-01-05", "2024-02-06"], ["05/05/2024"] * 2):
+        keys = index.search_composite(pd.DataFrame({"k": plain, "n": [1, 2]}), ["k", "n"])
+        for result in (index.overlap(plain), index.contain(plain), keys):
+            assert "day_first" not in result.query
+
+
+def test_both_orders_are_said_where_columns_match_by_each(tmp_path):
+    (tmp_path / "lake").mkdir()
+    for name, days in {
+        "a": ["2024-01-05", "2024-02-06"],
+        "b": ["2024-05-01", "2024-06-02"],
+    }.items():
+        pd.DataFrame({"day": days}).to_csv(tmp_path / "lake" / f"{name}.csv", index=False)
+    rules = ColumnRules(min_rows=1, min_distinct=1)
+    index = pexeso.build_index(tmp_path / "lake", tmp_path / "ix", rules=rules, parts=("overlap",))
+    result = index.overlap(["05/01/2024", "06/02/2024"])
+    assert (len(result), result.query["day_first"]) == (2, None)

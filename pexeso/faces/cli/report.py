@@ -503,27 +503,31 @@ def shares(kinds: KindCounts) -> str:
 
 
 def unmatchable(result: SearchResult) -> list[str]:
-    from pexeso.results.query import order_note
-
     query = result.query
     parts = []
     if query["empty"]:
         parts.append(f"{query['empty']:,} empty")
     if query["unknown"]:
         parts.append(f"{query['unknown']:,} unknown to the model")
-    order = query.get("day_first")
-    notes = [] if order is None else [order_note("Your dates", day_first=order)]
     if not parts:
-        return notes
+        return []
     options = result.options
     counts = not options.ignore_missing and (query["unknown"] or options.joinability_of == ROWS)
     how = "they count as not matched" if counts else "they are not counted"
     name = "the query" if query["column"] is None else f"'{plain(query['column'])}'"
     return [
         f"Of the {many(query['rows'], 'row')} of {name} these match nothing: {', '.join(parts)} "
-        f"({how}).",
-        *notes,
+        f"({how})."
     ]
+
+
+def order_lines(result: Any) -> list[str]:
+    """Write in which order dates were read that do not say whether the day comes first."""
+    from pexeso.results.query import order_note
+
+    if "day_first" not in result.query:
+        return []
+    return [order_note("Your dates", day_first=result.query["day_first"])]
 
 
 def milliseconds(seconds: float) -> str:

@@ -47,6 +47,7 @@ from pexeso.faces.cli.report import (
     PairsCount,
     hint_lines,
     indented,
+    order_lines,
     pair_lines,
     report_work,
     shares,
@@ -140,6 +141,8 @@ def search(
     else:
         query = results[0].query
         talk(f"Searching with the key {', '.join(query.get('columns') or [query['column']])}.")
+    for line in (line for result in results for line in order_lines(result)):
+        warn(line)
     if isinstance(results[0], CompositeResult):
         _write_composite(results[0], form, n_shown, html, explain=request.explain)
         return

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -318,7 +318,9 @@ def batch(
     from pexeso.semantic.batch_file import BatchRun, answer_lines, run_batch
 
     lines = _batch_lines(request) if lines is None else lines
-    with index_of_run(service.open_for, request) as (index, passes):
+    # What ends the batch may be held, and the frames of it.
+    closed = closing(lines) if isinstance(lines, Generator) else nullcontext()
+    with index_of_run(service.open_for, request) as (index, passes), closed:
         if begin is not None:
             begin(index.search_options(request.options()))
         names = ("explain", "rerank", "exclude_self", "fold_copies")

@@ -110,6 +110,11 @@ def trimmed(cells: pa.StringArray) -> pa.StringArray:
     return pc.if_else(pc.equal(cells, ""), pa.scalar(None, cells.type), cells)
 
 
+def _has_open_mark(column: Column, lists: pa.ChunkedArray) -> bool:
+    is_open = pc.match_substring_regex(pc.list_flatten(lists), r"[0-9][.,][0-9]{3}(?:[^0-9]|$)")
+    return column.kind == NUMBER and bool(pc.any(is_open).as_py())
+
+
 def column_of_lists(lists: pa.ListArray, min_number_fraction: float) -> Column:
     """Make one cell of each row's: the mean of numbers, the first text."""
     cells, parents = trimmed(pc.list_flatten(lists)), pc.list_parent_indices(lists)
@@ -403,6 +408,11 @@ def gather(
             name: column_of_lists(cells.combine_chunks(), rules.min_number_fraction)
             for name, cells in columns_by_key
         }
+        # All of a column says which mark is the decimal one, not the cells of your keys alone.
+        if marked := [name for name in added if _has_open_mark(added[name], lists.column(name))]:
+            ways = dict.fromkeys(marked, "mean")
+            means = match.join(own_keys, 0, aggregate=ways, provenance=())
+            added |= {name: Column(NUMBER, means.column(name).combine_chunks()) for name in marked}
         added = {name: column.take(own_table.key) for name, column in added.items()}
         compared = {name: Compared.of(column) for name, column in added.items()}
         if exclude_self and _is_own(own_table, list(compared.values()), rules):

@@ -52,7 +52,14 @@ from pexeso.lake.typed.parquet import (
     parse_parquet,
 )
 from pexeso.lake.typed.sandbox import TypedTable, gathered
-from pexeso.lake.typed.text import sound, text_table, total_bytes
+from pexeso.lake.typed.text import (
+    AS_IT_IS,
+    decoded_once,
+    sound,
+    table_decoded_once,
+    text_table,
+    total_bytes,
+)
 from pexeso.store.io.location import Location, locate, locate_state
 
 # Formats whose cells have no types of their own.
@@ -125,7 +132,8 @@ class OpenTable:
         with _errors_in_words(self.shown):
             kind, budget = self.format, self.source.budget()
             if kind == "parquet":
-                return parse_parquet(self._data, budget, max_cell_bytes=max_cell_bytes)
+                table = parse_parquet(self._data, budget, max_cell_bytes=max_cell_bytes)
+                return table if AS_IT_IS in self._data else table_decoded_once(table)
             if kind in ("jsonlines", "json"):
                 return parse_json(self._data, budget, max_cell_bytes=max_cell_bytes)
             if kind == "delimited":
@@ -137,9 +145,10 @@ class OpenTable:
                     options=self.options,
                 )
             rows, notes = self._typed_table()
-            return text_table(
+            table = text_table(
                 budget, rows.column_names, _batches(rows), notes, max_cell_bytes=max_cell_bytes
             )
+            return table_decoded_once(table)
 
     def rows(self, table: Table | None = None) -> Iterator[TypedRows]:
         """Yield the rows with the types of the file; at least one batch comes."""
@@ -188,7 +197,10 @@ class OpenTable:
                 pa.chunked_array([_of_type(batch.columns[p], kind) for batch in batches], kind)
                 for p, kind in enumerate(kinds)
             ]
-            return [clean_name(name) for name in empty.names], columns
+            names = pa.array(empty.names, pa.string())
+            if AS_IT_IS not in self._data:
+                names, *columns = decoded_once([names, *columns]) or [names, *columns]
+            return [clean_name(name) for name in names.to_pylist()], columns
 
     def _typed_table(self) -> TypedTable:
         if self.inner is not None:

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import takewhile
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,14 @@ import pyarrow.compute as pc
 
 from pexeso.errors import TableReadError
 from pexeso.lake.cells import present
-from pexeso.lake.readers.dialect import Dialect
+from pexeso.lake.readers.dialect import (
+    NUMBER,
+    Dialect,
+    column_kinds,
+    compare,
+    has_value,
+    kind_of,
+)
 
 _MIN_ALIKE = 0.8
 _MIN_ROWS = 2
@@ -65,6 +73,9 @@ _FORMULA_MARKS = (b'="', b'=\0"\0', b'\0=\0"')
 _FORMULA = r'(?s)^="([^"]*)"$'
 _TAG = re.compile(r"\s*#[a-z][a-z_]*\s*(?:\+\s*[a-z0-9_]+\s*)*$", re.IGNORECASE)
 _MIN_NAMED_ROWS = 2
+# Rows above and below a header that are looked at, lines that may be titles, and what is shown.
+_ROWS_BESIDE, _MAX_TITLES, _SHOWN_OF_TITLE = 32, 4, 60
+_MIN_SIGNS = 3
 _MIN_NAMES = 2
 _SPACES = "\ufeff \t\r\n\xa0"
 _MIN_ADDED, _MIN_ADDED_TO_OTHERS = 2, 3
@@ -282,6 +293,50 @@ def repeats_header(row: Sequence[object], names: Sequence[str]) -> bool:
     return (
         list(map(_plain, row)) == list(map(_plain, names)) and sum(map(bool, names)) >= _MIN_NAMES
     )
+
+
+def other_table(rows: Sequence[Sequence[object]], names: Iterable[str]) -> tuple[int, str] | None:
+    """Return where another table, or its title, begins below one with some names, and a note.
+
+    It does behind a blank row, where other names are over numbers, and there are numbers above in
+    two such columns, or in one below a title; or where of three things so many are there in all:
+    such names, a title, and rows above of another width.
+    """
+    width, known = max(map(len, rows), default=0), {*map(_plain, names)} - {""}
+    for start in range(1, len(rows) - _MIN_ROWS):
+        if any(rows[start - 1]) or not any(rows[start]):
+            continue
+        head = start
+        while head < min(start + _MAX_TITLES, len(rows) - 1) and _n_filled(rows[head]) < _MIN_NAMES:
+            head += 1
+        named = [str(cell) for cell in rows[head] if cell]
+        are_names = all(has_value(name) and kind_of(name) is None for name in named)
+        if not are_names or not _MIN_NAMES <= len(named) == len(set(named)):
+            continue
+        below = list(takewhile(any, rows[head + 1 : head + 1 + _ROWS_BESIDE]))
+        above = list(filter(any, rows[max(0, start - 1 - _ROWS_BESIDE) : start - 1]))
+        if not above or len(below) < _MIN_ROWS or set(map(_plain, named)) == known:
+            continue
+        texts, *sides = (
+            [["" if cell is None else str(cell) for cell in row] for row in some]
+            for some in (rows[head : head + 1], above, below)
+        )
+        kinds = [column_kinds(side, width) for side in sides]
+        n_alike, n_unlike = compare(texts[0], kinds[1])
+        both = [NUMBER if pair == (NUMBER, NUMBER) else None for pair in zip(*kinds, strict=True)]
+        n_between = compare(texts[0], both)[1] + (head > start)
+        widths = {max(map(_n_filled, side)) for side in (above, below)}
+        n_signs = n_unlike + (head > start) + (len(widths) > 1)
+        if n_unlike and not n_alike and (n_between >= _MIN_NAMES or n_signs >= _MIN_SIGNS):
+            title = next(str(cell) for cell in rows[start] if cell)[:_SHOWN_OF_TITLE]
+            while not any(rows[start - 1]):
+                start -= 1
+            return start, f"another table below this one was left out ({title})"
+    return None
+
+
+def _n_filled(row: Sequence[object]) -> int:
+    return len(row) - sum(cell in (None, "") for cell in row)
 
 
 def _plain(cell: object) -> object:

@@ -5,7 +5,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import IO
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from pexeso.lake.readers.conventions import (
     MAX_ROWS_BELOW,
     are_tags,
     have_row_names,
+    other_table,
     repeats_header,
     require_no_document,
     require_table,
@@ -352,6 +353,11 @@ def _collect(
             rows = rows[positions[-1] + 1 :] if positions else rows
             if len(header) < n_header_rows or not any(rows):
                 continue
+        other = other_table(rows, chain.from_iterable(header)) if header else None
+        if other is not None:
+            notes.append(other[1])
+            rows, is_last = rows[: other[0]], True
+        if builder is None:
             first = next(position for position, row in enumerate(rows) if row)
             if header and are_tags(rows[first]):
                 notes.append("the row of tags below the header was left out")
@@ -373,6 +379,8 @@ def _collect(
         if rows:
             builder.add(rows)
         del rows
+        if other is not None:
+            break
     if n_repeated:
         notes.append(f"rows that repeat the header were left out: {n_repeated:,}")
     if not header and builder is None:

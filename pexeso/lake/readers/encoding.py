@@ -78,7 +78,13 @@ _ALPHABETS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("cp850", _WEST),
     ("mac_roman", _WEST),
     ("cp852", _CENTRE),
+    ("koi8_u", _CYRILLIC),
+    ("iso8859_5", _CYRILLIC),
+    ("iso8859_6", _ARABIC),
+    ("mac_cyrillic", _CYRILLIC),
 )
+# Those that are seldom written, which so many letters more must fit.
+_SELDOM, _MIN_BETTER = ("koi8_u", "iso8859_5", "iso8859_6", "mac_cyrillic"), 0.8
 
 _MOST_LIKELY = "cp1252"
 _BYTES_OF_A_PAIR = 2
@@ -174,6 +180,8 @@ def encoding_of_letters(evidence: bytes) -> str | None:
         is_latin = alphabets in _LATIN
         fit = (_latin_fit if is_latin else _other_fit)(text, alphabets)
         min_fit = _MIN_SURE if may_have_several_bytes and not is_latin else _MIN_COVERED
+        if name in _SELDOM:
+            fit -= _MIN_BETTER / max(1, len(_HIGH_BYTE.findall("".join(_words(text)).encode(name))))
         if fit >= min_fit and fit > best_fit:
             best, best_text, best_fit = name, text, fit
     if best is None and _has_marks_alone(_decoded(evidence, "mac_roman")):

@@ -36,6 +36,7 @@ from pexeso.lake.readers.conventions import (
     document_of,
     is_marked,
     is_sure,
+    other_table,
     repeats_header,
     without_total,
 )
@@ -101,6 +102,11 @@ def find_table(rows: Sequence[Row], merged: Sequence[Merged] = ()) -> TablePlace
     if top != bottom:
         notes.append("two rows are the header; names of both were joined")
     names = grid.names(top, bottom, columns)
+    if (other := other_table(rows[bottom + 1 : end], names)) is not None:
+        place = find_table(rows[: bottom + 1 + other[0]], merged)
+        if place is not None:
+            place.notes.append(other[1])
+        return place
     return TablePlace(names, columns, bottom + 1, end, notes + grid.notes(top, end))
 
 

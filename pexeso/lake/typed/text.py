@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.lake.readers.encoding import ENCODED_TWICE, encoded_once
 from pexeso.lake.readers.table import (
     ReadingBudget,
     Table,
@@ -38,6 +40,10 @@ _CELLS_A_SLICE = 256
 # Of texts that are mended in one go: a wrong byte becomes three.
 _MOST_BYTES = 1 << 30
 _VIEW_BYTES = 16
+# What a Parquet file says that a table in memory was written to: its texts are not decoded.
+AS_IT_IS = b"pexeso: texts are as they are in memory"
+# Of texts that may have been encoded twice; what is between them in one text.
+_FEW_TEXTS, _BETWEEN = 1000, "\x1f"
 
 
 class MendedTexts(NamedTuple):
@@ -85,6 +91,53 @@ def text_table(
         [join_chunks([piece.texts for piece in pieces]) for pieces in columns],
         notes=notes,
     )
+
+
+def table_decoded_once(table: Table) -> Table:
+    """Return a table whose texts were encoded as UTF-8 twice as it was before; others as it is."""
+    decoded = decoded_once([strings(list(table.names)), *table.columns])
+    if decoded is None:
+        return table
+    names, *columns = decoded
+    return replace(
+        table,
+        names=[clean_name(name) for name in names.to_pylist()],
+        columns=columns,
+        notes=[*table.notes, ENCODED_TWICE],
+    )
+
+
+def decoded_once(columns: Sequence[Any]) -> list[Any] | None:
+    """Return columns whose texts were encoded as UTF-8 twice as they were before; None for others.
+
+    All letters beyond ASCII must be such, as in `encoded_once`. Arrays or chunked arrays.
+    """
+    odd = [_beyond_ascii(column) for column in columns if is_text(column.type)]
+    if not odd:
+        return None
+    # A few say of nearly every other table that it is none.
+    for some in ([texts.slice(0, _FEW_TEXTS) for texts in odd], odd):
+        distinct = pc.unique(pa.chunked_array(some))
+        one_list = pa.ListArray.from_arrays([0, len(distinct)], distinct)
+        joined = pc.binary_join(one_list, pa.scalar(_BETWEEN, distinct.type))
+        data = joined[0].as_buffer().to_pybytes()
+        if (once := encoded_once(data)) is data:
+            return None
+    values = pc.split_pattern(pa.array([once.decode()], distinct.type), _BETWEEN).values
+    if len(values) != len(distinct):  # a text has what should be between them
+        return None
+
+    def decoded(column: Any) -> Any:
+        texts = values.take(pc.index_in(column.cast(pa.large_string()), value_set=distinct))
+        return pc.coalesce(texts.cast(column.type), column)
+
+    return [decoded(column) if is_text(column.type) else column for column in columns]
+
+
+def _beyond_ascii(column: Any) -> pa.Array:
+    texts = column.cast(pa.large_string())
+    texts = texts.filter(pc.invert(pc.string_is_ascii(texts)))
+    return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
 
 
 def _column_notes(names: Sequence[str], columns: list[list[MendedTexts]]) -> Iterator[str]:

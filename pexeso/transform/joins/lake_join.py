@@ -140,5 +140,5 @@ def _names(side: Side, columns: Sequence[int], numbers: np.ndarray) -> pa.String
 
 def _shown(side: Side, columns: Sequence[int]) -> pa.StringArray:
     cells = [column_texts(side.cells[side.columns[at]]) for at in columns]
-    shown = cells[0] if len(cells) == 1 else written_keys(cells)
+    shown = written_keys(cells)
     return pa.concat_arrays(shown.chunks) if isinstance(shown, pa.ChunkedArray) else shown

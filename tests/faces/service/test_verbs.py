@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from pexeso.faces.cli.main import cli
 from pexeso.faces.service.bases import RequestError
 from pexeso.faces.service.index_requests import DeleteRequest
-from pexeso.faces.service.requests import JoinRequest, SearchRequest
+from pexeso.faces.service.requests import BatchRequest, JoinRequest, SearchRequest
 from pexeso.faces.service.verbs import Service, run
 from pexeso.index import build_index
 
@@ -184,3 +184,16 @@ def test_an_index_that_is_kept_open_is_opened_once_and_follows_updates(small_ind
     by_values = SearchRequest.of(index=path, query=("Oslo", "Rome"), method="overlap")
     assert [match.table for match in service.run(by_values).results[0]] == ["nested/companies.csv"]
     assert Service().open(str(path)) is not index
+
+
+def test_lines_of_a_batch_are_closed_where_it_is_interrupted(small_index):
+    lines = ((number, '{"values": ["Oslo"]}') for number in range(1, 1000))
+
+    def interrupted(answers):
+        raise KeyboardInterrupt
+
+    request = BatchRequest.of(index=str(small_index), queries="-")
+    with pytest.raises(KeyboardInterrupt) as error:
+        run(request, lines=lines, write=interrupted)
+    assert error.traceback, "which holds the frames"
+    assert lines.gi_frame is None

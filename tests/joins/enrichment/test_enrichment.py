@@ -419,3 +419,18 @@ def test_an_index_finds_joins_and_adds(small_index):
     ):
         with pytest.raises(InputError, match=said):
             pexeso.enrich(index, mine, on="capital", **wrong)
+
+
+def test_numbers_are_read_by_the_mark_that_all_of_their_column_shows(tmp_path):
+    (tmp_path / "lake").mkdir()
+    names = ["Oslo", "Bergen", "Moss", "Hamar", "Skien"]
+    sales = ["1.234", "2.000", "2.500", "7,25", "0,5"]
+    towns = pd.DataFrame({"town": names, "sales": sales})
+    towns.to_csv(tmp_path / "lake" / "t.csv", index=False, sep=";")
+    index = pexeso.build_index(tmp_path / "lake", tmp_path / "ix")
+    mine = pd.DataFrame({"k": names[:3]})
+    enriched = pexeso.enrich(index, mine, on="k")
+    assert enriched.table["t.csv:sales"].tolist() == [1234, 2000, 2500]
+    mine = pd.DataFrame({"k": names})
+    enriched = pexeso.enrich(index, mine, on="k")
+    assert enriched.table["t.csv:sales"].tolist() == [1234, 2000, 2500, 7.25, 0.5]

@@ -3,12 +3,15 @@
 import datetime
 import io
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.orc
+import pyarrow.parquet
 import pytest
 
 from pexeso.errors import TableReadError
+from pexeso.lake.containers.reader import read_typed_table
 from pexeso.lake.readers.table import FileSource
 from pexeso.lake.typed.table_files import TABLE_FILES
 
@@ -92,3 +95,24 @@ def test_a_file_that_unpacks_to_more_than_the_limit_is_refused() -> None:
     assert len(data) < 20_000
     with pytest.raises(TableReadError, match=r"unpacks to more than 1,000,000 bytes, the most"):
         read(data, max_bytes=1_000_000)
+
+
+def test_text_that_was_encoded_twice_is_decoded_in_typed_files_too(tmp_path):
+    names = ["Zürich", "Köln", "Málaga", None, "Bonn"]
+    twice = [name and name.encode().decode("cp1252") for name in names]
+    table = pa.table({"cit\u00c3\u00a9": twice, "n": range(5)})
+    table = table.append_column("again", pa.array(twice).dictionary_encode())
+    pa.parquet.write_table(table, tmp_path / "t.parquet")
+    pa.feather.write_feather(table, tmp_path / "t.feather")
+    pd.DataFrame(table.to_pydict()).to_excel(tmp_path / "t.xlsx", index=False)
+    for name in ("t.parquet", "t.feather", "t.xlsx"):
+        texts, typed = read_typed_table(tmp_path / name)
+        assert texts.names == ["cité", "n", "again"]
+        assert [texts.columns[at].to_pylist() for at in (0, 2)] == [names, names]
+        assert [typed[at].to_pylist() for at in (0, 1, 2)] == [names, [*range(5)], names]
+        assert texts.notes == ["the text was encoded as UTF-8 twice: it was decoded once more"]
+    # One letter that was not says that none was.
+    pa.parquet.write_table(pa.table({"city": [*twice, "São Tomé"]}), tmp_path / "t.parquet")
+    texts, typed = read_typed_table(tmp_path / "t.parquet")
+    assert texts.columns[0].to_pylist() == typed[0].to_pylist() == [*twice, "São Tomé"]
+    assert texts.notes == []

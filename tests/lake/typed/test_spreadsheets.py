@@ -261,6 +261,16 @@ def test_titles_blank_rows_and_columns_and_footnotes_are_no_part_of_the_table() 
     ]
 
 
+def test_another_table_below_is_left_out_and_named() -> None:
+    offices = [["city", "staff"], ["Oslo", 3], ["Bonn", 4], ["Graz", 5], ["Total", 12]]
+    shops = [["town", "turnover", "since"], ["Ulm", 1.5, 1990], ["Cork", 2.5, 1991]]
+    data = book(S=[["Offices"], *offices, [], ["Shops"], [], *shops, [], *offices])
+    assert named(data) == {"city": ["Oslo", "Bonn", "Graz"], "staff": [3, 4, 5]}
+    assert "another table below this one was left out (Shops)" in read(data)[0].notes
+    data = book(S=[*offices[:-1], [], *shops])
+    assert named(data) == {"city": ["Oslo", "Bonn", "Graz"], "staff": [3, 4, 5]}
+
+
 def test_a_sheet_of_a_header_alone_is_a_table_of_no_rows() -> None:
     assert named(book(S=[["a", "b"]])) == {"a": [], "b": []}
 

@@ -133,3 +133,14 @@ def test_identical_cells_are_found_whatever_a_column_is_read_as(tmp_path):
     for mine in (["3/5/2020", "4/6/2020"], ["2020-05-03", "2020-06-04"]):
         assert best(index.search(mine, method="overlap")) == 2
     assert best(index.search(["2020-03-05", "2020-04-06"], method="overlap")) == 0
+
+
+def test_readings_are_said_only_where_more_than_the_nearest_column_has_would_match(tmp_path):
+    index = index_of(tmp_path, [*(f"A{number}" for number in range(29)), "ab1", "Cd2"])
+    mine = [*(f"A{number}" for number in range(29)), *(f"X{number}" for number in range(71))]
+    result = index.contain(mine, min_containment=0.7)
+    hints = result.hints()
+    assert (hints.nearest[0].matched, hints.readings) == (29, ())
+    assert index.overlap(mine).hints().readings == ()
+    hints = index.contain([*mine[:29], "AB1", "X"], min_containment=0.97).hints()
+    assert [(line.rule, line.matched) for line in hints.readings] == [("letter-case", 30)]
