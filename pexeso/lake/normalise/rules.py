@@ -344,9 +344,9 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "different-numbers",
         True,
-        "keeps values apart of which each has a number, or a letter that stands alone, that the "
-        "other lacks, or has less often in few words, and values whose numbers stand in another "
-        "order.",
+        "keeps values apart of which each has a number, or a letter that stands alone or behind a "
+        "number, that the other lacks, or has less often in few words, values whose numbers stand "
+        "in another order, and other codes and words of two to four letters.",
         "Names that differ in a number name different things, however few letters that changes.",
         (
             ("Terminal 1", "Terminal 2"),
@@ -354,7 +354,8 @@ RULES: tuple[NamedRule, ...] = (
             ("Rocky II", "Rocky III"),
             ("2-1", "1-2"),
             ("Gate B", "Gate C"),
-            ("Serena W.", "Serena V."),
+            ("12a High Street", "12b High Street"),
+            ("AAPL", "AAPB"),
         ),
         tells_apart=True,
     ),
@@ -371,10 +372,15 @@ RULES: tuple[NamedRule, ...] = (
         "opposites",
         True,
         "keeps values apart of which each has a word of one group that the other lacks, such as "
-        "directions, months, units, men and women, in several languages; or of which one alone has "
-        "non or deputy.",
+        "directions, months, units, currencies and given names, in several languages; or of which "
+        "one alone has non, un-, deputy or women, or starts or ends with a direction or the like.",
         "A thing can be one of a group only.",
-        (("Northern Region", "Southern Region"), ("Smoker", "Non-smoker")),
+        (
+            ("Northern Region", "Southern Region"),
+            ("Smoker", "Non-smoker"),
+            ("$5", "€5"),
+            ("Savoie", "Haute-Savoie"),
+        ),
         tells_apart=True,
     ),
     NamedRule(
