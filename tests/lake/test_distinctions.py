@@ -221,6 +221,7 @@ TOGETHER = [
     ("$5", "5 dollars"),
     ("Price ($)", "Price"),
     ("£1,000", "1000"),
+    ("Less than $5", "<$5"),
 ]
 
 

@@ -173,7 +173,7 @@ RULES: tuple[NamedRule, ...] = (
         True,
         "writes a time of day with a.m. or p.m. by the 24-hour clock.",
         "Both notations are common. A time without a.m. or p.m. may be a duration, and stays.",
-        (("2:30 p.m.", "14 30"), ("12:05 AM", "00 05"), ("2:30", "2 30")),
+        (("2:30 p.m.", "14 30"), ("12 AM", "00 00"), ("2:30", "2 30")),
     ),
     NamedRule(
         "periods",
@@ -183,6 +183,7 @@ RULES: tuple[NamedRule, ...] = (
         "larger, or 00, unless the column is one of months.",
         (
             ("2020-Q1", "q1 2020"),
+            ("1Q20", "q1 2020"),
             ("FY2019", "fiscal year 2019"),
             ("1990's", "1990s"),
             ("1990\u201395", "1990 1995"),
@@ -282,7 +283,7 @@ RULES: tuple[NamedRule, ...] = (
         "units",
         True,
         "writes units of measurement after a number as their symbol, with a space before it and a "
-        "decimal point, areas and volumes as sqm and cum, and percentages with a sign.",
+        "decimal point, areas and volumes as sqm and cum, and percentages and bounds with a sign.",
         "A word has one symbol. Symbols stay, since some have several meanings.",
         (
             ("500g", "500 g"),
@@ -292,6 +293,7 @@ RULES: tuple[NamedRule, ...] = (
             ("120 m²", "120 sqm"),
             ("60 miles per hour", "60 mph"),
             ("5 per cent", "5"),
+            ("65 years and over", "65+ years"),
             ("6 feet tall", "6 ft tall"),
             ("Miles Davis", "miles davis"),
         ),
