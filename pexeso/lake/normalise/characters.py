@@ -379,8 +379,10 @@ def _words(
     if not signs.isdisjoint(map(ord, _COMPARISONS)):
         comparison = _is_any(points, _COMPARISONS)
         space = (points == ord(" ")) & _before(comparison) & _after(number)
-        price = _is_any(points, CURRENCIES) & _after(number)
-        kept_sign |= comparison & (_after(number) | _after(space) | _after(price))
+        gap, price = points == ord(" "), _is_any(points, CURRENCIES)
+        price &= _after(number) | (_after(gap) & _after(number, 2))
+        is_price_next = _after(price) | (_after(gap) & _after(price, 2))
+        kept_sign |= comparison & (_after(number) | _after(space) | is_price_next)
         dropped |= space
     if not signs.isdisjoint(map(ord, _APOSTROPHES)):
         dropped |= _is_any(points, _APOSTROPHES) & _before(letter) & _after(letter)
