@@ -45,7 +45,8 @@ FORM_WEIGHT = 0.2
 
 SPELLED = "\x1f"
 
-_CONTROL = r"[\x00-\x1f]"
+# What is no part of a word, and signs of currencies next to words, which only tell values apart.
+_CONTROL = r"[\x00-\x1f]|[$\x{20ac}\xa3\xa5\x{20b9}] | [$\x{20ac}\xa3\xa5\x{20b9}]"
 _WRITTEN_OUT = r"([aou])e([bcdfghjklmnpqrstvwxyz])"
 
 
@@ -100,7 +101,7 @@ class LexicalEmbedder(stored.ArrayModel):
         """Split values into words, and look up what each word counts."""
         values = as_strings(values)
         if pc.any(pc.match_substring_regex(values, _CONTROL)).as_py():
-            # One would be taken for `SPELLED`, or come before it in the order of bytes.
+            # A control character would be taken for `SPELLED`, or come before it.
             values = pc.replace_substring_regex(values, _CONTROL, " ")
         index = split_words(values)
         text, starts = string_buffers(spelled_words(index.words))

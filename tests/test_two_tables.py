@@ -47,6 +47,7 @@ def test_a_column_may_be_named_by_position_and_options_are_those_of_a_join():
         ([10, 20], [20, 30], [None, 20]),
         (["A-1", "A-2"], ["A-2", "A-3"], [None, "A-2"]),
         (["Terminal 1"], ["Terminal 2"], [None]),
+        (["Fee $7", "€9"], ["Fee €7", "€9"], [None, "€9"]),
         (["n/a", None], ["N/A", "a"], [None, None]),
         ([], ["a"], []),
     ],

@@ -62,7 +62,8 @@ cpdef enum:
 
     # A mark: its group, and what member of the group it is.
     BITS_OF_MEMBER = 56
-    STRICT_GROUPS = 96
+    STRICT_GROUPS = 114
+    EDGE = 120  # of members that tell a value from one that has them in no group
     LETTERS_GROUP = 127  # of what is left of a short word without one letter; tells nothing apart
 
     # What a value sounds like, see `embed.spelling.sounds_of`.

@@ -1,5 +1,14 @@
 # What tells values apart beside their words; `pexeso/engine/sparse/marks.py` defines it.
 
+cdef bint has_member(Values values, int64_t value, int64_t mark) noexcept nogil:
+    """Return whether a value has the member of a mark, whatever the group."""
+    cdef int64_t position
+    for position in range(values.mark_offsets[value], values.mark_offsets[value + 1]):
+        if (values.marks[position] ^ mark) << (64 - BITS_OF_MEMBER) == 0:
+            return True
+    return False
+
+
 cdef bint are_apart(Values values, int64_t value, Values others, int64_t other) noexcept nogil:
     """Return whether the marks of two values tell them apart; strict ones, if letters differ."""
     cdef int64_t mine = values.mark_offsets[value], my_end = values.mark_offsets[value + 1]
@@ -30,10 +39,10 @@ cdef bint are_apart(Values values, int64_t value, Values others, int64_t other) 
                 mine += 1
                 its += 1
             elif its_mark == 0 or (my_mark != 0 and my_mark < its_mark):
-                i_have_more = True
+                i_have_more |= group != EDGE or not has_member(others, other, my_mark)
                 mine += 1
             else:
-                it_has_more = True
+                it_has_more |= group != EDGE or not has_member(values, value, its_mark)
                 its += 1
         if (i_have_more and it_has_more) or (
             group >= STRICT_GROUPS and (i_have_more or it_has_more) and not have_same_letters

@@ -4,7 +4,8 @@ A mark says of a value that it has one thing of some group, such as the number 1
 "north". Two values are apart
 
 - if each has a mark that the other lacks, and both of these are of one group, or
-- if one has a strict mark that the other lacks, and they are not of the same letters.
+- if one has a strict mark that the other lacks, and they are not of the same letters; of the group
+  `EDGE` only if the other lacks its member in all groups.
 
 The distance of values that are apart is 1, the largest. Values of the same words in another order,
 or in other numbers, have the distance `TURNED`; and values of the same letters in other words
@@ -36,6 +37,7 @@ ONE_LETTER: float = loops.ONE_LETTER
 SAME_SOUNDS: tuple[float, ...] = loops.SAME_SOUNDS
 SAME_CONSONANTS: tuple[float, ...] = loops.SAME_CONSONANTS
 STRICT_GROUPS: int = loops.STRICT_GROUPS  # groups from here on are strict
+EDGE: int = loops.EDGE
 LETTERS_GROUP: int = loops.LETTERS_GROUP
 BITS_OF_MEMBER: int = loops.BITS_OF_MEMBER
 

@@ -40,7 +40,12 @@ _APOSTROPHES = "'`\u2018\u2019\u201b\u02bb\u02bc\u02bd\u02be\u02bf"
 _MINUS_SIGNS = "-\u2212\u2013"
 _BEFORE_MINUS = "(,;="
 _SPELLED_SIGNS = ("&", " and "), ("<=", "\u2264"), (">=", "\u2265")
-_SIGN_OF_ZONE = r"\b(utc|gmt)([-\x{2212}])"
+# The sign of a time zone, which is a minus, and hyphens before numbers that are none.
+_SIGNS_BEHIND = (
+    r"\b(?:(utc|gmt)([-\x{2212}])|(sector|block|phase|ward|plot|unit|flat|house|lot|zone|room|gate|"
+    r"section|route|platform|district) [-\x{2212}\x{2013}]([0-9]))"
+)
+CURRENCIES = "$\u20ac\xa3\xa5\u20b9"  # by themselves or at a number, signs that are words
 _COMPARISONS = "<>\u2264\u2265\u00b1"  # before a number
 _ACCENTS = (0x300, 0x36F)
 _DIAERESIS, _CYRILLIC_IE = 0x308, (0x415, 0x435)
@@ -319,8 +324,9 @@ def separate_words(values: pa.StringArray, *, join_initials: bool = True) -> pa.
     Letters, marks and digits of every script stay. So do a decimal point, the minus sign of a
     number at the start, in brackets or behind a word, ``<`` and the like before a number, ``+`` and
     ``#`` behind a letter or number ("C++", "18+"), and ``-`` behind up to three letters at the end
-    ("AA-"). Apostrophes inside words and dots inside acronyms go without a trace ("O'Neil",
-    "U.S.A."), thousands separators too; ``&`` becomes "and"; all else becomes a space.
+    ("AA-"). Signs of currencies at a number or by themselves are words. Apostrophes inside words
+    and dots inside acronyms go without a trace ("O'Neil", "U.S.A."), thousands separators too;
+    ``&`` becomes "and"; all else becomes a space.
 
     >>> texts = pa.array(["U.S.A. (est. 1776)", "AT&T,  Inc.", "C++", "-1,234.50"])
     >>> separate_words(texts).to_pylist()
@@ -330,7 +336,12 @@ def separate_words(values: pa.StringArray, *, join_initials: bool = True) -> pa.
     def separate(texts: pa.StringArray) -> pa.StringArray:
         for sign, replacement in _SPELLED_SIGNS:
             texts = pc.replace_substring(texts, sign, replacement)
-        texts = pc.replace_substring_regex(texts, _SIGN_OF_ZONE, r"\1 \2")
+        texts = where_matching(
+            texts,
+            pc.match_substring_regex(texts, r"[-\x{2212}\x{2013}][0-9]"),
+            _SIGNS_BEHIND,
+            lambda some: pc.replace_substring_regex(some, _SIGNS_BEHIND, r"\1\3 \2\4"),
+        )
         return change_characters(texts, partial(_words, join_initials=join_initials))
 
     return only_where(values, pc.invert(pc.match_substring_regex(values, _PLAIN)), separate)
@@ -368,7 +379,10 @@ def _words(
     if not signs.isdisjoint(map(ord, _COMPARISONS)):
         comparison = _is_any(points, _COMPARISONS)
         space = (points == ord(" ")) & _before(comparison) & _after(number)
-        kept_sign |= comparison & (_after(number) | _after(space))
+        gap, price = points == ord(" "), _is_any(points, CURRENCIES)
+        price &= _after(number) | (_after(gap) & _after(number, 2))
+        is_price_next = _after(price) | (_after(gap) & _after(price, 2))
+        kept_sign |= comparison & (_after(number) | _after(space) | is_price_next)
         dropped |= space
     if not signs.isdisjoint(map(ord, _APOSTROPHES)):
         dropped |= _is_any(points, _APOSTROPHES) & _before(letter) & _after(letter)
@@ -384,12 +398,15 @@ def _words(
         first_plus = plus & _before(letter | number) & ~_after(letter | number)
         kept_sign |= first_plus | (plus & _before(first_plus)) | (sharp & _before(letter))
     comma = ((points == ord(COMMA)) | (points == ord(";"))) & ~dropped
+    points, alone = np.where(comma, ord(COMMA), points), comma
+    if not signs.isdisjoint(map(ord, CURRENCIES)):
+        alone = comma | _are_currencies(points, letter, number)
     # Dropped characters go first: what stood on their two sides becomes one word.
     stays = ~dropped
-    points, rows = np.where(comma, ord(COMMA), points)[stays], rows[stays]
-    comma, in_word = comma[stays], (letter | number | kept_sign)[stays]
-    mask = comma | in_word
-    is_start = comma | (in_word & ~_before(in_word))
+    points, rows = points[stays], rows[stays]
+    alone, in_word = alone[stays], (letter | number | kept_sign)[stays]
+    mask = alone | in_word
+    is_start = alone | (in_word & ~_before(in_word))
     points, rows, is_start = points[mask], rows[mask], is_start[mask]
     has_space = is_start & (rows == np.concatenate([[-1], rows[:-1]]))
     source = np.repeat(np.arange(len(points)), 1 + has_space)
@@ -397,6 +414,16 @@ def _words(
         np.concatenate([source[1:] == source[:-1], [False]]) if len(source) else source.astype(bool)
     )
     return np.where(is_space, ord(" "), points[source]), rows[source]
+
+
+def _are_currencies(points: np.ndarray, letter: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """Return which signs of currencies are words: "$5", "5 €", "US$ 5" and "(US$)", not "Ke$ha"."""
+    sign, space, word = _is_any(points, CURRENCIES), points == ord(" "), letter | number
+    is_single = ~_before(sign) & ~_after(sign)
+    is_at_number = _before(number) | _after(number)
+    behind, ahead = _before(space & _before(number)), _after(space) & _after(number, 2)
+    is_last = ~_after(word) & (~_before(word) | _after(points == ord(")")))
+    return sign & is_single & (is_at_number | behind | ahead | is_last)
 
 
 def _is_dot_of_initials(

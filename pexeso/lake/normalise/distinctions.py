@@ -3,9 +3,10 @@
 Two of these on both sides make two values different, however few letters they differ in: Terminal 1
 is not Terminal 2, the Northern Region not the Southern one, and Springfield, Illinois not
 Springfield, Missouri. A letter that stands alone counts as a number does: Gate B is not Gate C. One
-on one side alone does not: "Windows 10" is near "Windows". Signs, repeated words, "non" and
-deputies count on one side too: ``AA-`` is not ``AA``, Baden-Baden is not Baden, and a non-smoker is
-no smoker. A place with a direction or the like is another place: Inner Mongolia is not Mongolia.
+on one side alone does not: "Windows 10" is near "Windows". Signs, repeated words, "non", deputies
+and women count on one side too: ``AA-`` is not ``AA``, Baden-Baden is not Baden, and a non-smoker
+is no smoker. A place with a direction or the like is another place: Inner Mongolia is not Mongolia,
+and whatever starts or ends with a direction is not what it would be without: Haute-Savoie.
 
 `pexeso.engine.sparse.marks` says how marks decide. ``opposites.json`` holds words of several
 languages, in groups of which a thing can be one: a group has its members, and each member the other
@@ -30,6 +31,7 @@ from embed.words import Vocabulary, hash_strings
 from pexeso.engine.lists import offsets_of
 from pexeso.engine.sparse.marks import (
     BITS_OF_MEMBER,
+    EDGE,
     LETTERS_GROUP,
     STRICT_GROUPS,
     Marks,
@@ -46,10 +48,29 @@ loops = compiled("pexeso.lake.normalise.loops")
 NUMBERS, SIGNS, OPPOSITES, PLACES, REPEATS, _ = DISTINCTIONS
 
 # Groups of opposites of which a word tells a value from one without it.
-_ONE_SIDED = {"negation": loops.NEGATION, "deputy": loops.DEPUTY}
+_ONE_SIDED = {"negation": loops.NEGATION, "deputy": loops.DEPUTY, "women": loops.FEMALE}
+
+# Where members of groups make another thing of what they stand before or behind, which is the same
+# without them elsewhere.
+_EDGES = {
+    **dict.fromkeys(
+        [f"{side}{end}" for side in ("north", "south") for end in ("", "east", "west")],
+        loops.AT_START | loops.AT_END,
+    ),
+    **dict.fromkeys(("east", "west", "junior", "male"), loops.AT_START | loops.AT_END),
+    **dict.fromkeys(("upper", "lower"), loops.AT_START),
+}
 
 # Groups of words by which a place behind them is another: Inner Mongolia.
 _GROUPS_OF_PARTS = ("direction", "level", "place", "age", "size")
+
+# Letters of words that mean something else there: "SE" is a form of companies, "Man" Manchester.
+_LONGEST_ELSEWHERE = {"direction": 2, "man": 3}
+
+# Words that make another thing of the place that they stand behind, and the places whose people
+# write them or not.
+_TOWNS = ("city", "state", "tech")
+_NO_NAMESAKES = ("new york", "washington", "singapore", "vatican")
 
 _SIGN = r"[<>\x{2264}\x{2265}\x{b1}+#-]"
 _SIGNED = (
@@ -80,10 +101,10 @@ def marks_of(values: pa.LargeStringArray, distinctions: Collection[str]) -> Mark
     forms, letters, sizes = (np.zeros(len(values), np.int64) for _ in range(3))
     members = loops.find_marks(
         text, starts, are_short, owners, signs,
-        names.texts, names.opposites,
-        names.places if PLACES in distinctions else none, names.parts, names.most_words,
+        names.texts, names.opposites, names.edges,
+        names.places, names.parts, names.most_words,
         cities.texts, cities.letters, NUMBERS in distinctions, REPEATS in distinctions,
-        OPPOSITES in distinctions, names.negation, forms, letters, sizes,
+        OPPOSITES in distinctions, PLACES in distinctions, names.negation, forms, letters, sizes,
     )  # fmt: skip
     return Marks(forms, letters, sounds_of(values), offsets_of(sizes), members)
 
@@ -130,9 +151,20 @@ def _pieces(value: str) -> list[str]:
 
 
 def _are_apart(one: set[int], other: set[int]) -> bool:
-    left, right = ({mark >> BITS_OF_MEMBER for mark in some} for some in (one - other, other - one))
+    left, right = (
+        {
+            mark >> BITS_OF_MEMBER
+            for mark in mine - its
+            if mark >> BITS_OF_MEMBER != EDGE or not any(_is_member(mark, some) for some in its)
+        }
+        for mine, its in ((one, other), (other, one))
+    )
     groups = (left & right) | {group for group in left | right if group >= STRICT_GROUPS}
     return bool(groups - {LETTERS_GROUP})
+
+
+def _is_member(mark: int, other: int) -> bool:
+    return (mark ^ other) % (1 << BITS_OF_MEMBER) == 0
 
 
 def _signs(values: pa.LargeStringArray, rows: pa.UInt64Array) -> tuple[np.ndarray, np.ndarray]:
@@ -142,6 +174,7 @@ def _signs(values: pa.LargeStringArray, rows: pa.UInt64Array) -> tuple[np.ndarra
     is_signed = pc.match_substring_regex(words, _SIGNED)
     owners = rows.take(pc.list_parent_indices(lists).filter(is_signed))
     texts = pc.replace_substring_regex(words.filter(is_signed), r"[\pL\pM\pN.]+", " ")
+    texts = pc.utf8_rtrim_whitespace(texts)  # "< $ 5" is "<5"
     return owners.to_numpy().astype(np.int64), marks_in_group(loops.SIGN, hash_strings(texts))
 
 
@@ -151,6 +184,7 @@ class _Names:
 
     texts: object  # loops.Texts
     opposites: np.ndarray
+    edges: np.ndarray  # See `loops.find_marks`
     places: np.ndarray
     parts: np.ndarray  # Of words by which a place behind them is another
     most_words: int  # Of a name of a place
@@ -159,7 +193,7 @@ class _Names:
 
 @cache
 def known_names() -> _Names:
-    words, groups, members = [], [], []
+    words, groups, members, edges = [], [], [], []
     document = package_data("opposites.json")
     for number, (name, sides) in enumerate(document.items(), start=loops.FIRST_OPPOSITE):
         group = _ONE_SIDED.get(name, number)
@@ -167,9 +201,16 @@ def known_names() -> _Names:
             words += [member, *others]
             groups += [group] * (1 + len(others))
             members += [f"{name} {member}"] * (1 + len(others))
+            edges += [
+                _EDGES.get(member, 0) if len(word) > _LONGEST_ELSEWHERE.get(name, 0) else 0
+                for word in (member, *others)
+            ]
     places, names = known_places(default_forms)
+    phrases = sorted({word.split(" ")[0] for word in words if " " in word})
+    towns = pa.array([f"{place} {kind}" for place in _namesakes(places) for kind in _TOWNS])
     sides = [pa.array(words, pa.large_string()), places]
-    texts = pa.concat_arrays(sides).unique()
+    texts = pa.concat_arrays([*sides, *(pa.array(some, places.type) for some in (phrases, towns))])
+    texts = texts.unique()
     hashes = hash_strings(pa.array(members, pa.large_string())), hash_strings(names)
     marks = np.zeros((2, len(texts)), np.int64)
     for row, (side, group, some) in enumerate(
@@ -177,11 +218,22 @@ def known_names() -> _Names:
     ):
         at = pc.index_in(side, value_set=texts).to_numpy()
         marks[row, at[::-1]] = marks_in_group(group, some)[::-1]  # of equal ones the first
+    at_edges = pc.is_in(texts, pa.array(phrases, texts.type)).to_numpy(False) * loops.STARTS_PHRASE
+    at = pc.index_in(sides[0], value_set=texts).to_numpy()
+    np.bitwise_or.at(at_edges, at, edges)
     parts = pc.is_in(texts, value_set=pa.array(_words_of_parts(), texts.type))
     parts = np.where(parts.to_numpy(False), marks[0], 0)
+    at = pc.index_in(towns.cast(texts.type), value_set=texts).to_numpy()
+    parts[at] = np.where(marks[1][at], 0, marks_in_group(loops.PART, hash_strings(texts.take(at))))
     most_words = 1 + pc.max(pc.count_substring(places, " ")).as_py()
     negation = marks[0, pc.index(texts, "non").as_py()]
-    return _Names(_findable(texts), *marks, parts, most_words, int(negation))
+    at_edges = at_edges.astype(np.uint8)
+    return _Names(_findable(texts), marks[0], at_edges, marks[1], parts, most_words, int(negation))
+
+
+def _namesakes(places: pa.LargeStringArray) -> list[str]:
+    """Return the names of places after which towns and universities are named."""
+    return [place for place in places.unique().to_pylist() if place not in _NO_NAMESAKES]
 
 
 def _words_of_parts() -> list[str]:

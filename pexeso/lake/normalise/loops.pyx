@@ -6,7 +6,7 @@ in.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.string cimport memcmp, strlen
+from libc.string cimport memchr, memcmp, strlen
 from libcpp.algorithm cimport sort
 from libcpp.vector cimport vector
 
@@ -22,6 +22,7 @@ cdef enum:
     MOST_WORDS_WITH_TWICE = 5  # a number: in longer values that is a slip
     MOST_NUMBERS = 64  # before a number that are held against it
     MOST_WORDS_WITH_REPEAT = 3
+    MOST_WORDS_OF_CODE = 3
     TWO_BYTES = 0xC2  # from here on a byte begins a letter of Cyrillic, Greek or the like
     SHORTEST_NEGATED = 7
     MOST_TIMES = 4  # that a value says all its words
@@ -29,6 +30,7 @@ cdef enum:
     ROMAN_ENDS = 5
     LETTER_ENDS = 3  # the first of these, which are no sizes of clothes
     WORDS_BETWEEN = 5
+    NUMBERED_WORDS = 25
 
 cpdef enum:
     NUMBER = 1
@@ -38,12 +40,19 @@ cpdef enum:
     TIMES = 5
     RUN = 6
     PART = 7
-    FIRST_OPPOSITE = 8
-    SIGN = 96  # from here on a mark that one value has tells it from one that lacks it
-    REPEATED_WORD = 97
-    REPEATED_VALUE = 98
-    NEGATION = 99
-    DEPUTY = 100
+    HAN = 8
+    CODE = 9
+    FIRST_OPPOSITE = 10
+    AT_START = 1  # of a value, and at its end: where a word makes another thing
+    AT_END = 2
+    STARTS_PHRASE = 4
+    SIGN = 114  # from here on a mark that one value has tells it from one that lacks it
+    REPEATED_WORD = 115
+    REPEATED_VALUE = 116
+    NEGATION = 117
+    DEPUTY = 118
+    FEMALE = 119
+    EDGE = 120  # tells a value from one without its member in any other group
     LETTERS = 127
 
 cdef uint64_t MULTIPLIER = 0x9E3779B97F4A7C15
@@ -57,6 +66,12 @@ cdef const char** DIGITS = [
 ]
 cdef const char** NUMERALS = [b"i", b"v", b"x", b"xl", b"l"]  # as the last of several words
 cdef const char** VALUES = [b"1", b"5", b"10", b"40", b"50"]
+# Behind these a zero at the end counts, a vowel is a letter, and a hyphen before a number is none.
+cdef const char** NUMBERED = [
+    b"version", b"release", b"section", b"table", b"figure", b"chapter", b"article", b"item",
+    b"ios", b"macos", b"python", b"class", b"series", b"type", b"group", b"part", b"block",
+    b"option", b"vitamin", b"hepatitis", b"tier", b"schedule", b"category", b"line", b"zone",
+]
 cdef const char** BETWEEN = [b"to", b"of", b"vs", b"v", b"zu"]  # two numbers of which one is first
 
 
@@ -121,9 +136,19 @@ cdef inline int64_t mark_of(int64_t group, uint64_t hashed) noexcept nogil:
     return group << BITS_OF_MEMBER | <int64_t>(hashed >> (64 - BITS_OF_MEMBER))
 
 
-cdef int64_t find_text(Texts texts, const uint8_t* text, int64_t size) noexcept nogil:
+cdef inline int64_t in_group(int64_t group, int64_t mark) noexcept nogil:
+    """Return the mark of the same member in another group."""
+    return group << BITS_OF_MEMBER | (mark & ((<int64_t>1 << BITS_OF_MEMBER) - 1))
+
+
+cdef inline int64_t find_text(Texts texts, const uint8_t* text, int64_t size) noexcept nogil:
     """Return the row of a text, or -1."""
-    cdef uint64_t hashed = hash_of(text, size)
+    return find_hashed(texts, hash_of(text, size), text, size)
+
+
+cdef int64_t find_hashed(
+    Texts texts, uint64_t hashed, const uint8_t* text, int64_t size
+) noexcept nogil:
     cdef int64_t low = 0, high = texts.hashes.shape[0], middle, row
     while low < high:
         middle = (low + high) // 2
@@ -153,6 +178,14 @@ cdef inline bint are_digits(const uint8_t* text, int64_t size) noexcept nogil:
     return True
 
 
+cdef inline bint has_digit(Piece word) noexcept nogil:
+    cdef int64_t position
+    for position in range(word.size):
+        if is_digit(word.text[position]):
+            return True
+    return False
+
+
 cdef inline bint is_vowel(uint8_t byte) noexcept nogil:
     return byte == 97 or byte == 101 or byte == 105 or byte == 111 or byte == 117 or byte == 121
 
@@ -175,6 +208,32 @@ cdef Piece replaced(
             word.text, word.size = <const uint8_t*>others[number], strlen(others[number])
             break
     return word
+
+
+cdef uint64_t hash_of_words(vector[Piece]& words) noexcept nogil:
+    """Hash words with single spaces between them."""
+    cdef uint64_t total = 0, power = MULTIPLIER
+    cdef int64_t n_words = words.size(), place, position, n_bytes = 0
+    for place in range(n_words):
+        if place > 0:
+            total, power, n_bytes = total + (SPACE + 1) * power, power * MULTIPLIER, n_bytes + 1
+        for position in range(words[place].size):
+            total += (<uint64_t>words[place].text[position] + 1) * power
+            power *= MULTIPLIER
+        n_bytes += words[place].size
+    return mixed(total ^ <uint64_t>n_bytes)
+
+
+cdef bint is_currency(Piece word) noexcept nogil:
+    """Return whether a word is a sign of a currency: of these none is a part of the form."""
+    return (
+        is_word(word, b"$") or is_word(word, b"\xe2\x82\xac") or is_word(word, b"\xc2\xa3")
+        or is_word(word, b"\xc2\xa5") or is_word(word, b"\xe2\x82\xb9")
+    )
+
+
+cdef inline bint is_numbered(Piece word) noexcept nogil:
+    return replaced(word, NUMBERED, NUMBERED, NUMBERED_WORDS).text != word.text
 
 
 cdef uint64_t hash_of_letters(vector[Piece]& words) noexcept nogil:
@@ -201,182 +260,22 @@ cdef uint64_t hash_of_letters(vector[Piece]& words) noexcept nogil:
     return mixed(total ^ <uint64_t>n_letters)
 
 
-cdef Piece next_number(Piece* word) noexcept nogil:
-    """Return the next number of a word, and move the word behind it; of no size at its end.
-
-    A dot is part of it where a digit follows. Zeros in front, and at the end of a fraction, are
-    left out.
-    """
-    cdef Piece number
-    cdef int64_t position, dot
-    number.text, number.size = word.text, 0
-    while word.size > 0 and number.size == 0:
-        position = 0
-        while position < word.size and (
-            is_digit(word.text[position])
-            or (
-                word.text[position] == DOT
-                and position + 1 < word.size
-                and is_digit(word.text[position + 1])
-            )
-        ):
-            position += 1
-        if position == 0:
-            # What is no number: of a dot the letter behind it as well.
-            position = 2 if word.text[0] == DOT and word.size > 1 else 1
-            word.text, word.size = word.text + position, word.size - position
-            continue
-        number.text, number.size = word.text, position
-        word.text, word.size = word.text + position, word.size - position
-        while number.size > 1 and number.text[0] == 48 and is_digit(number.text[1]):
-            number.text, number.size = number.text + 1, number.size - 1
-        dot = number.size - 1
-        while dot >= 0 and number.text[dot] != DOT:
-            dot -= 1
-        if dot >= 0:
-            while number.text[number.size - 1] == 48:
-                number.size -= 1
-            if number.text[number.size - 1] == DOT:
-                number.size -= 1
-    return number
+include "numbers.pxi"
 
 
-cdef inline bint is_number_alone(Piece word) noexcept nogil:
-    """Return whether a word has nothing but digits and dots, and perhaps a minus before them."""
-    cdef int64_t position, first = 1 if word.size > 0 and word.text[0] == 45 else 0
-    for position in range(first, word.size):
-        if not is_digit(word.text[position]) and word.text[position] != DOT:
-            return False
-    return word.size > first
-
-
-cdef void add_numbers(vector[Piece]& words, vector[int64_t]& marks) noexcept nogil:
-    """Add the numbers of a value, as often as there are, and runs of numbers in their order.
-
-    "Room 1a, floor 1" is not "Room 1a, floor 2", and "2 1" or "2 to 1" not "1 2".
-    """
-    cdef int64_t n_words = words.size(), place, n_run = 0, seen, times, n_marks
-    cdef int64_t first = marks.size()
-    cdef uint64_t last, total = 0, power = MULTIPLIER
-    cdef Piece word, number
-    cdef bint is_alone
-    if n_words > MOST_WORDS_WITH_NUMBER:
-        return
-    for place in range(n_words):
-        if 0 < n_run and place < n_words - 1 and is_number_alone(words[place + 1]):
-            word = replaced(words[place], BETWEEN, DIGITS, WORDS_BETWEEN)
-            if word.text != words[place].text:
-                continue
-        word, last = replaced(words[place], WORDS, DIGITS, NUMBER_WORDS), 0
-        is_alone = is_number_alone(word)
-        while True:
-            number = next_number(&word)
-            if number.size == 0:
-                break
-            last, times, n_marks = hash_of(number.text, number.size), 0, marks.size()
-            if n_words <= MOST_WORDS_WITH_TWICE:
-                for seen in range(max(first, n_marks - MOST_NUMBERS), n_marks):
-                    times += marks[seen] == mark_of(NUMBER, mixed(last + times) if times else last)
-            marks.push_back(mark_of(NUMBER, mixed(last + times) if times else last))
-        if is_alone:
-            total, power, n_run = total + last * power, power * MULTIPLIER, n_run + 1
-        if n_run > 1 and (not is_alone or place == n_words - 1):
-            marks.push_back(mark_of(SEQUENCE, mixed(total)))
-        if not is_alone:
-            total, power, n_run = 0, MULTIPLIER, 0
-    if n_words > 1:
-        number = replaced(words[n_words - 1], NUMERALS, VALUES, ROMAN_ENDS)
-        if number.text != words[n_words - 1].text:
-            marks.push_back(mark_of(NUMBER, hash_of(number.text, number.size)))
-
-
-cdef void add_single_letters(vector[Piece]& words, vector[int64_t]& marks) noexcept nogil:
-    """Add letters that are a word, and one with a number at the end: "gate a" and "gate 12b".
-
-    In the middle a vowel is a word of some languages, and a letter with a number often a unit.
-    """
-    cdef int64_t n_words = words.size(), place, size
-    cdef const uint8_t* text
-    cdef bint is_last
-    if not 1 < n_words <= MOST_WORDS_WITH_NUMBER:
-        return
-    for place in range(n_words):
-        text, size, is_last = words[place].text, words[place].size, place == n_words - 1
-        if size == 1 and (place == 0 or is_last or not is_vowel(text[0])):
-            add_letter(text[0], marks)
-        elif size == 2 and is_last and text[0] >= TWO_BYTES:
-            marks.push_back(mark_of(LETTER, hash_of(text, 2)))
-        elif size > 1 and is_last and are_digits(text, size - 1):
-            add_letter(text[size - 1], marks)
-        elif size > 1 and is_last and are_digits(text + 1, size - 1):
-            add_letter(text[0], marks)
-
-
-cdef inline bint is_negated(Piece word) noexcept nogil:
-    """Return whether a word begins with "non", and is long enough for another to follow."""
-    return (
-        word.size >= SHORTEST_NEGATED
-        and word.text[0] == 110 and word.text[1] == 111 and word.text[2] == 110
-    )
-
-
-cdef inline void add_letter(uint8_t letter, vector[int64_t]& marks) noexcept nogil:
-    if 97 <= letter <= 122:
-        marks.push_back(mark_of(LETTER, hash_of(&letter, 1)))
-
-
-cdef void add_repeats(vector[Piece]& words, vector[int64_t]& marks) noexcept nogil:
-    """Add the word that a short value begins with twice, and that it says all its words again.
-
-    In long values a word twice is a slip. How often a value says one word, or one letter, tells it
-    only from another that says nothing else: "AA-" is not "A-", and "AA" near "AA batteries".
-    """
-    cdef int64_t n_words = words.size(), times, place, size, last
-    cdef const uint8_t* text = words[0].text
-    cdef bint repeats
-    if 1 < n_words <= MOST_WORDS_WITH_REPEAT and are_same(words[0], words[1]):
-        marks.push_back(mark_of(REPEATED_WORD, hash_of(text, words[0].size)))
-    if 3 <= n_words <= MOST_WORDS_WITH_REPEAT + 2 and is_word(words[1], b"and"):
-        if are_same(words[0], words[2]):
-            marks.push_back(mark_of(REPEATED_WORD, hash_of(text, words[0].size)))
-    repeats = n_words > 1
-    for place in range(1, n_words):
-        repeats = repeats and are_same(words[place], words[0])
-    if repeats:
-        marks.push_back(mark_of(TIMES, mixed(n_words)))
-    if n_words == 1 and words[0].size > 0 and not is_digit(text[0]):
-        size, last = 1, words[0].size
-        while last > 1 and (is_digit(text[last - 1]) or text[last - 1] in b"+-#"):
-            last -= 1
-        while size < last and (text[size] & 0xC0) == 0x80:
-            size += 1
-        for place in range(size, last):
-            repeats = text[place] == text[place - size]
-            if not repeats:
-                break
-        if repeats or last == size:
-            marks.push_back(mark_of(RUN, mixed(last // size)))
-    for times in range(2, MOST_TIMES + 1):
-        if n_words <= times or n_words % times != 0:
-            continue
-        repeats, place = True, n_words // times
-        while repeats and place < n_words:
-            repeats = are_same(words[place], words[place % (n_words // times)])
-            place += 1
-        if repeats:
-            marks.push_back(mark_of(REPEATED_VALUE, mixed(times)))
-
-
-cdef void add_place(
+cdef bint add_place(
     vector[Piece]& words,
     const uint8_t* end,
     Texts names,
     const int64_t[::1] places,
     const int64_t[::1] parts,
     int64_t most_words,
+    bint with_places,
     vector[int64_t]& marks,
 ) noexcept nogil:
-    """Add the longest name of a place at the end of a value; "UK and Ireland" is more than one.
+    """Add the longest name of a place at the end of a value, and return whether there is one.
+
+    "UK and Ireland" is more than one.
 
     A value that is that name alone, or behind "of", is another with words such as directions
     before the name: Inner Mongolia. Behind other words such a one may end the name of a town: Salt
@@ -392,6 +291,8 @@ cdef void add_place(
         row = find_text(names, begin, end - begin)
         if row < 0 or places[row] == 0:
             continue
+        if not with_places:
+            return True
         rest, whole = n_words - n_last, places[row]
         if rest == 0 or not is_word(words[rest - 1], b"and"):
             marks.push_back(places[row])
@@ -404,7 +305,8 @@ cdef void add_place(
             rest, whole = rest - 1 - is_of, mixed(whole ^ <uint64_t>parts[before])
         if rest == 0 or is_word(words[rest - 1], b"of"):
             marks.push_back(mark_of(PART, mixed(whole)))
-        return
+        return True
+    return False
 
 
 cdef void add_letters(
@@ -436,6 +338,47 @@ cdef inline bint is_short(const uint8_t* text, int64_t size) noexcept nogil:
     return True
 
 
+cdef void add_opposites(
+    vector[Piece]& words,
+    Texts names,
+    const int64_t[::1] opposites,
+    const uint8_t[::1] edges,
+    int64_t negation,
+    bint has_place,
+    vector[int64_t]& marks,
+) noexcept nogil:
+    """Add words that have opposites, and phrases of two: "north west" is "northwest".
+
+    Some at the start, where "the" does not count, or at the end make another thing: Haute-Savoie.
+    In addresses, which start with a number, they are left out as often; and where a place that is
+    known ends the value, that decides.
+    """
+    cdef int64_t n_words = words.size(), place = 0, size, row, longer
+    cdef int64_t first = 1 if n_words > 0 and is_word(words[0], b"the") else 0
+    cdef bint has_edges = not (
+        has_place or (n_words > 0 and words[0].size > 0 and is_digit(words[0].text[0]))
+    )
+    cdef Piece word
+    while place < n_words:
+        word, size = words[place], 1
+        row = find_text(names, word.text, word.size)
+        if row >= 0 and edges[row] & STARTS_PHRASE and place + 1 < n_words:
+            longer = words[place + 1].text + words[place + 1].size - word.text
+            longer = find_text(names, word.text, longer)
+            if longer >= 0 and opposites[longer] != 0:
+                row, size = longer, 2
+        if row >= 0 and opposites[row] != 0:
+            marks.push_back(opposites[row])
+            if has_edges and n_words > size and (
+                (edges[row] & AT_START and place == first)
+                or (edges[row] & AT_END and place + size == n_words)
+            ):
+                marks.push_back(in_group(EDGE, opposites[row]))
+        elif is_negated(word):
+            marks.push_back(negation)
+        place += size
+
+
 def find_marks(
     const uint8_t[::1] text,
     const int64_t[::1] starts,
@@ -444,6 +387,7 @@ def find_marks(
     const int64_t[::1] more_marks,
     Texts names not None,
     const int64_t[::1] opposites,
+    const uint8_t[::1] edges,
     const int64_t[::1] places,
     const int64_t[::1] parts,
     int64_t most_words,
@@ -452,6 +396,7 @@ def find_marks(
     bint with_numbers,
     bint with_repeats,
     bint with_opposites,
+    bint with_places,
     int64_t negation,
     int64_t[::1] forms,
     int64_t[::1] letters,
@@ -471,7 +416,9 @@ def find_marks(
         Words that have opposites, and names of places.
     opposites, places, parts : numpy.ndarray, int64
         The marks of each name, 0 where it has none; the last of words by which a place behind them
-        is another one.
+        is another one, and of other things whose names begin with that of a place: Oklahoma City.
+    edges : numpy.ndarray, uint8
+        Where each makes another thing, and whether two words that are a name start with it.
     most_words : int
         Of a name of a place.
     cities : Texts
@@ -488,7 +435,9 @@ def find_marks(
     numpy.ndarray, int64
         The marks of each value, ascending, each once.
     """
-    cdef int64_t value, position, row, more = 0, before, first, n_members
+    cdef int64_t value, position, row, whole, more = 0, before, first, n_members
+    cdef uint64_t hashed
+    cdef bint has_place, has_signs
     cdef const uint8_t* begin
     cdef int64_t size
     cdef Piece word
@@ -499,33 +448,47 @@ def find_marks(
         for value in range(forms.shape[0]):
             size = starts[value + 1] - starts[value]
             begin = &text[starts[value]] if size else NULL
-            forms[value] = <int64_t>hash_of(begin, size)
             words.clear()
             marks.clear()
-            first = 0
+            first, has_signs = 0, False
             for position in range(size + 1):
                 if position == size or begin[position] == SPACE:
                     word.text, word.size = begin + first, position - first
-                    words.push_back(word)
+                    if word.size == size or word.size > 3 or not is_currency(word):
+                        words.push_back(word)
+                        first = position + 1
+                        continue
+                    has_signs = True
+                    if with_opposites:
+                        row = find_text(names, word.text, word.size)
+                        if row >= 0 and opposites[row] != 0:
+                            marks.push_back(opposites[row])
                     first = position + 1
-            row = find_text(cities, begin, size)
+            if words.size() == 0:  # of "$ €"
+                word.text, word.size = begin, size
+                words.push_back(word)
+            hashed = hash_of(begin, size)
+            forms[value] = <int64_t>(hash_of_words(words) if has_signs else hashed)
+            whole = find_hashed(names, hashed, begin, size)
+            row = find_hashed(cities, hashed, begin, size)
             letters[value] = (
                 letters_of_cities[row] if row >= 0 else <int64_t>hash_of_letters(words)
             )
             if with_numbers:
                 add_numbers(words, marks)
                 add_single_letters(words, marks)
+                if row < 0:  # of a city there may be several names of four letters
+                    add_code(words, names, opposites, marks)
+                add_han(words, marks)
             if with_repeats:
                 add_repeats(words, marks)
+            if with_places and whole >= 0 and parts[whole] != 0 and words.size() > 1:
+                marks.push_back(parts[whole])
+            has_place = add_place(
+                words, begin + size, names, places, parts, most_words, with_places, marks
+            )  # fmt: skip
             if with_opposites:
-                for word in words:
-                    row = find_text(names, word.text, word.size)
-                    if row >= 0 and opposites[row] != 0:
-                        marks.push_back(opposites[row])
-                    elif is_negated(word):
-                        marks.push_back(negation)
-            if places.shape[0]:
-                add_place(words, begin + size, names, places, parts, most_words, marks)
+                add_opposites(words, names, opposites, edges, negation, has_place, marks)
             if are_short[value] or is_short(begin, size):
                 add_letters(begin, size, marks)
             while more < more_owners.shape[0] and more_owners[more] == value:

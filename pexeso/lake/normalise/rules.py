@@ -173,7 +173,7 @@ RULES: tuple[NamedRule, ...] = (
         True,
         "writes a time of day with a.m. or p.m. by the 24-hour clock.",
         "Both notations are common. A time without a.m. or p.m. may be a duration, and stays.",
-        (("2:30 p.m.", "14 30"), ("12:05 AM", "00 05"), ("2:30", "2 30")),
+        (("2:30 p.m.", "14 30"), ("12 AM", "00 00"), ("2:30", "2 30")),
     ),
     NamedRule(
         "periods",
@@ -183,6 +183,7 @@ RULES: tuple[NamedRule, ...] = (
         "larger, or 00, unless the column is one of months.",
         (
             ("2020-Q1", "q1 2020"),
+            ("1Q20", "q1 2020"),
             ("FY2019", "fiscal year 2019"),
             ("1990's", "1990s"),
             ("1990\u201395", "1990 1995"),
@@ -282,7 +283,7 @@ RULES: tuple[NamedRule, ...] = (
         "units",
         True,
         "writes units of measurement after a number as their symbol, with a space before it and a "
-        "decimal point, areas and volumes as sqm and cum, and percentages with a sign.",
+        "decimal point, areas and volumes as sqm and cum, and percentages and bounds with a sign.",
         "A word has one symbol. Symbols stay, since some have several meanings.",
         (
             ("500g", "500 g"),
@@ -292,6 +293,7 @@ RULES: tuple[NamedRule, ...] = (
             ("120 m²", "120 sqm"),
             ("60 miles per hour", "60 mph"),
             ("5 per cent", "5"),
+            ("65 years and over", "65+ years"),
             ("6 feet tall", "6 ft tall"),
             ("Miles Davis", "miles davis"),
         ),
@@ -344,9 +346,9 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "different-numbers",
         True,
-        "keeps values apart of which each has a number, or a letter that stands alone, that the "
-        "other lacks, or has less often in few words, and values whose numbers stand in another "
-        "order.",
+        "keeps values apart of which each has a number, or a letter that stands alone or behind a "
+        "number, that the other lacks, or has less often in few words, values whose numbers stand "
+        "in another order, and other codes and words of two to four letters.",
         "Names that differ in a number name different things, however few letters that changes.",
         (
             ("Terminal 1", "Terminal 2"),
@@ -354,7 +356,8 @@ RULES: tuple[NamedRule, ...] = (
             ("Rocky II", "Rocky III"),
             ("2-1", "1-2"),
             ("Gate B", "Gate C"),
-            ("Serena W.", "Serena V."),
+            ("12a High Street", "12b High Street"),
+            ("AAPL", "AAPB"),
         ),
         tells_apart=True,
     ),
@@ -371,10 +374,15 @@ RULES: tuple[NamedRule, ...] = (
         "opposites",
         True,
         "keeps values apart of which each has a word of one group that the other lacks, such as "
-        "directions, months, units, men and women, in several languages; or of which one alone has "
-        "non or deputy.",
+        "directions, months, units, currencies and given names, in several languages; or of which "
+        "one alone has non, un-, deputy or women, or starts or ends with a direction or the like.",
         "A thing can be one of a group only.",
-        (("Northern Region", "Southern Region"), ("Smoker", "Non-smoker")),
+        (
+            ("Northern Region", "Southern Region"),
+            ("Smoker", "Non-smoker"),
+            ("$5", "€5"),
+            ("Savoie", "Haute-Savoie"),
+        ),
         tells_apart=True,
     ),
     NamedRule(

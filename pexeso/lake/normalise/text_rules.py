@@ -46,22 +46,25 @@ _NAME = r"(?:[^\s,\d]+\s+){0,2}[^\s,\d]+"
 _INVERTED = rf"^({_NAME}),\s*({_NAME})$"
 _SUFFIX = r"(?i),\s*(?:jr|sr|i{1,3}|iv|esq|phd|md|inc|ltd|llc|corp|co)\.?$"
 
-# What a period is in bytes: the shortest "1990's", the longest "1990 \u2013 95"; what it is named
+# What a period is in bytes: the shortest "FY19", the longest "1990 \u2013 95"; what it is named
 # by at the start, with a digit at the end; or how a year begins, with what comes behind its four
 # digits.
-_MIN_BYTES, _MAX_BYTES = 6, 11
+_MIN_BYTES, _MAX_BYTES = 4, 11
 _DASH, _APOSTROPHE = r"[-/\x{2013}]", r"['\x{2019}]"
 _YEAR = "(?:1[89]|20)[0-9]{2}"
 _PERIOD = (
     rf"(?i)^(?:[12][0-9]{{3}} ?{_DASH} ?[0-9][0-9]|q[1-4][ ,/'-]{{0,2}}{_YEAR}|{_YEAR}[ "
     rf",/-]{{0,2}}q[1-4]|"
-    rf"[12][0-9][0-9]0{_APOSTROPHE}s|fy[ ']?{_YEAR})$"
+    rf"[12][0-9][0-9]0{_APOSTROPHE}s|(?:fy|[1-4]q)[ ']?(?:{_YEAR}|[0-9]{{2}}))$"
 )
 _SPAN = rf"^(?P<start>[12][0-9]{{3}}) ?{_DASH} ?(?P<end>[0-9][0-9])$"
 _FORMS = (
     (r"(?i)^(q[1-4])[ ,/'-]*([0-9]{4})$", r"\1 \2"),
     (r"(?i)^([0-9]{4})[ ,/-]*(q[1-4])$", r"\2 \1"),
     (rf"(?i)^([0-9]{{4}}){_APOSTROPHE}(s)$", r"\1\2"),
+    (r"(?i)^(fy|[1-4]q)[ ']?([0-4][0-9])$", r"\1 20\2"),
+    (r"(?i)^(fy|[1-4]q)[ ']?([5-9][0-9])$", r"\1 19\2"),
+    (r"(?i)^([1-4])(q)[ ']?([0-9]{4})$", r"\2\1 \3"),
     (r"(?i)^fy[ ']?([0-9]{4})$", r"fiscal year \1"),
 )
 _SEPARATOR = "\x1e"
@@ -79,7 +82,7 @@ _SPEEDS = (
     (r"(?i)([0-9]) ?(?:degrees?|deg\.?|\x{b0}) ?(c|f)(?:elsius|ahrenheit)?\b", r"\1 \2"),
 )
 _PERCENT = r"(?i)([0-9]) ?(?:percent|per cent|pct)\b\.?"
-_TIME = r"(?i)^(?P<hour>0?[1-9]|1[0-2]):(?P<minute>[0-5][0-9]) ?(?P<half>[ap])\.? ?m\.?$"
+_TIME = r"(?i)^(?P<hour>0?[1-9]|1[0-2])(?P<minute>:[0-5][0-9])? ?(?P<half>[ap])\.? ?m\.?$"
 _STATE = (
     r"(?i)^(?P<before>.*?(?P<word>[^\s,]*)),\s?(?P<code>[a-z][a-z])(?P<behind>(?: "
     r"[0-9]{5}(?:-[0-9]{4})?)?\)?)$"
@@ -95,6 +98,26 @@ _TWO_LETTERS = (
 )
 
 
+_MAX_TIME = len("12:30 a. m.")
+
+# Bounds by words, and as they are written with signs.
+_BOUND = r"(?i)^(?:less|fewer|more|greater) than [^a-z]|[0-9](?: years?| yrs)?,? (?:and|or) [a-z]+$"
+_ENDS_OF_BOUNDS = [ord(one) << 8 | ord(other) for one, other in ("er", "ve", "re", "ow", "ss")]
+_BOUNDS = (
+    (r"(?i)^(?:less|fewer) than ([$\x{20ac}\xa3]? ?[0-9])", r"<\1"),
+    (r"(?i)^(?:more|greater) than ([$\x{20ac}\xa3]? ?[0-9])", r">\1"),
+    (
+        r"(?i)([0-9])((?: years?| yrs)?),? (?:and|or) (?:over|older|above|more)$",
+        r"\1+\2",
+    ),
+    (
+        r"(?i)^([$\x{20ac}\xa3]?[0-9][0-9.,]*(?: years?| yrs)?) (?:and|or) "
+        r"(?:under|younger|below|less|fewer)$",
+        "\u2264\\1",
+    ),
+)
+
+
 def _table(members: bytes) -> np.ndarray:
     """Return a table of the bytes that are members, with the lower-case bit set."""
     table = np.zeros(256, dtype=bool)
@@ -103,6 +126,7 @@ def _table(members: bytes) -> np.ndarray:
 
 
 _STARTS_RANK, _STARTS_NUMBERING = _table(b"#("), _table(b"n" + DIGITS)
+_STARTS_BOUND = _table(b"lfmg")
 
 
 def _begins(texts: pa.StringArray, table: np.ndarray) -> pa.BooleanArray:
@@ -171,7 +195,9 @@ def with_periods(texts: pa.StringArray) -> pa.StringArray:
     """
     text_bytes = Bytes(texts)
     first, fifth, last = text_bytes.at(0) | 0x20, text_bytes.at(4) | 0x20, text_bytes.at(-1) | 0x20
-    may = (_NAMES[first] & _IS_LAST[last]) | (_IS_YEAR[first] & _IS_FIFTH[fifth])
+    second = text_bytes.at(1) | 0x20
+    may = (_NAMES[first] | (second == ord("q"))) & _IS_LAST[last]
+    may |= _IS_YEAR[first] & _IS_FIFTH[fifth]
     may &= (text_bytes.lengths >= _MIN_BYTES) & (text_bytes.lengths <= _MAX_BYTES)
     return where_matching(texts, pa.array(may), _PERIOD, _one_form)
 
@@ -205,18 +231,18 @@ def with_times(texts: pa.StringArray) -> pa.StringArray:
         is_evening = pc.fill_null(
             pc.match_substring(pc.ascii_lower(pc.struct_field(matches, [2])), "p"), False
         ).to_numpy(zero_copy_only=False)
+        minute = pc.struct_field(matches, [1])
         clock = pc.utf8_lpad(pa.array(hour + 12 * is_evening).cast(pa.string()), 2, "0")
         return pc.if_else(
             matches.is_valid(),
-            pc.binary_join_element_wise(clock, pc.struct_field(matches, [1]), ":"),
+            pc.binary_join_element_wise(clock, pc.if_else(pc.equal(minute, ""), ":00", minute), ""),
             some,
         )
 
-    last = Bytes(texts).at(-1)
-    may = pa.array((last == ord(".")) | ((last | 0x20) == ord("m")))
-    return only_where(
-        texts, may, lambda some: only_where(some, pc.match_substring(some, ":"), rewrite)
-    )
+    text_bytes = Bytes(texts)
+    first, last = text_bytes.at(0), text_bytes.at(-1)
+    may = ((last == ord(".")) | ((last | 0x20) == ord("m"))) & _IS_LAST[first]
+    return only_where(texts, pa.array(may & (text_bytes.lengths <= _MAX_TIME)), rewrite)
 
 
 def with_states(texts: pa.StringArray) -> pa.StringArray:
@@ -378,6 +404,7 @@ def with_spaced_units(texts: pa.StringArray) -> pa.StringArray:
     >>> with_spaced_units(texts).to_pylist()
     ['Sugar 500 g', '0.5 L', 'A10G', '5 %', '5 sqkm', '5 sqmi']
     """
+    texts = _with_bounds(texts)
     units = "|".join(packaged()["glued_units"])
     number = r"(^|[^0-9A-Za-z.,])([0-9]+"
     may = pc.match_substring_regex(texts, _MEASURE)
@@ -397,6 +424,19 @@ def with_spaced_units(texts: pa.StringArray) -> pa.StringArray:
             ),
         )
     return texts
+
+
+def _with_bounds(texts: pa.StringArray) -> pa.StringArray:
+    text_bytes = Bytes(texts)
+    last = text_bytes.at(-2).astype(np.uint16) << 8 | text_bytes.at(-1) | 0x2020
+    may = _STARTS_BOUND[text_bytes.at(0) | 0x20] | np.isin(last, _ENDS_OF_BOUNDS)
+
+    def write(some: pa.StringArray) -> pa.StringArray:
+        for pattern, replacement in _BOUNDS:
+            some = pc.replace_substring_regex(some, pattern, replacement)
+        return some
+
+    return where_matching(texts, pa.array(may), _BOUND, write)
 
 
 def _with_measures(texts: pa.StringArray) -> pa.StringArray:
@@ -448,7 +488,7 @@ TEXT_RULES: dict[str, tuple[bytes | None, Callable[[pa.StringArray], pa.StringAr
             texts, pc.match_substring(texts, ","), _INVERTED, r"\2 \1", unless=_SUFFIX
         ),
     ),
-    "times": (b":", with_times),
+    "times": (DIGITS, with_times),
     "periods": (DIGITS, with_periods),
     "states": (b",", with_states),
     "units": (DIGITS, with_spaced_units),

@@ -13,6 +13,7 @@ from long_runs import examples
 
 from pexeso.engine.sparse import search, sparse_space
 from pexeso.engine.sparse.marks import (
+    EDGE,
     LETTERS_GROUP,
     ONE_LETTER,
     REGROUPED,
@@ -28,7 +29,7 @@ from pexeso.engine.sparse.sparse_space import SparseSpace
 from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
 from pexeso.engine.stats import SearchStats
 
-GROUPS = (1, 2, STRICT_GROUPS, LETTERS_GROUP)
+GROUPS = (1, 2, STRICT_GROUPS, EDGE, LETTERS_GROUP)
 # Its words, its marks as (group, member), and its consonants, sounds and script, if known.
 Value = tuple[str, frozenset[tuple[int, int]], tuple[int, int, int] | None]
 
@@ -44,6 +45,11 @@ def are_apart(left: Value, right: Value) -> bool:
     have_same_letters = left[0].replace(" ", "") == right[0].replace(" ", "")
     for group in GROUPS[:-1]:
         mine, its = ({member for g, member in side if g == group} for side in (left[1], right[1]))
+        if group == EDGE:
+            mine, its = (
+                some - {member for _, member in side[1]}
+                for some, side in ((mine, right), (its, left))
+            )
         is_strict = group >= STRICT_GROUPS and not have_same_letters
         if (mine - its and its - mine) or (is_strict and mine != its):
             return True
