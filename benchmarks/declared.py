@@ -57,16 +57,11 @@ class Algorithm(ABC):
         self.chosen: dict[str, Any] = {}
 
     @abstractmethod
-    def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
-        """Make the index."""
+    def build(self, lake: BenchmarkLake) -> None:
+        """Make the index; a subclass takes the build arguments of its grids by name."""
 
-    def set_query_arguments(self, arguments: Arguments) -> None:
-        """Take the query arguments of a grid point; refuses what it does not know."""
-        if arguments:
-            raise InputError(
-                f"{type(self).__name__} takes no query arguments. Got {', '.join(arguments)} "
-                "instead."
-            )
+    def set_query_arguments(self) -> None:  # noqa: B027
+        """Take the query arguments of a grid point by name, which a subclass declares."""
 
     @abstractmethod
     def query(self, query: BenchmarkQuery) -> Answer:

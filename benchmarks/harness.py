@@ -98,7 +98,7 @@ def build_all(
         same = next((other for other in built if _is_built_alike(other.candidate, candidate)), None)
         build = same or _build(lake, candidate, device)
         algorithm = copy.copy(build.algorithm)
-        algorithm.set_query_arguments(candidate.query_arguments)
+        algorithm.set_query_arguments(**candidate.query_arguments)
         built.append(Built(candidate, algorithm, build.seconds, build.peak))
     return built
 
@@ -196,7 +196,7 @@ def _build(lake: BenchmarkLake, candidate: Candidate, device: torch.device) -> B
     pin_threads(torch.get_num_threads())
     with peak_memory(device) as peak:
         started = time.perf_counter()
-        algorithm.build(lake, candidate.build_arguments)
+        algorithm.build(lake, **candidate.build_arguments)
         seconds = time.perf_counter() - started
     return Built(candidate, algorithm, seconds, peak)
 

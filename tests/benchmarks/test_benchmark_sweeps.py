@@ -80,7 +80,9 @@ def test_a_sweep_of_the_question_builds_once(small_random, monkeypatch):
     builds, questions = [], set()
     build, query = BruteGemm.build, BruteGemm.query
     monkeypatch.setattr(
-        BruteGemm, "build", lambda self, *given: (builds.append(1), build(self, *given))
+        BruteGemm,
+        "build",
+        lambda self, lake, **given: (builds.append(1), build(self, lake, **given)),
     )
     monkeypatch.setattr(
         BruteGemm,
