@@ -40,7 +40,6 @@ def build_tensors(
     options: PartitionLayoutOptions,
 ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
     """Build a partition as `build_partition` does, on the device of the vectors."""
-    _refuse_open(options)
     return build_checked(vectors, check_vectors(vectors), column_offsets, column_values, options)
 
 
@@ -51,7 +50,6 @@ def build_from_pieces(
     options: PartitionLayoutOptions,
 ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
     """Build a partition as `build_tensors` does, from vectors in pieces."""
-    _refuse_open(options)
     n, dimensions = pieces.shape
     anchors = choose_anchors(_sample_of(pieces, options.seed), None, options)
     device = next(iter(anchors.values())).device
@@ -68,14 +66,6 @@ def build_from_pieces(
     for begin, piece in _placed(pieces):
         vectors[new_rows[begin : begin + len(piece)]] = piece
     return {"vectors": vectors, **anchors, **cells, **postings}, order
-
-
-def _refuse_open(options: PartitionLayoutOptions) -> None:
-    if not options.is_resolved:
-        raise InputError(
-            "Tensors are built with a given map, n_axes and n_levels. Let resolve_options choose "
-            "what is open first."
-        )
 
 
 def _placed(pieces: VectorPieces) -> Iterator[tuple[int, torch.Tensor]]:

@@ -24,7 +24,6 @@ from benchmarks.gpu.checks import WrongAnswerError, check_kernels
 from benchmarks.gpu.dataset import FIRST_RATE, run_data_set
 from benchmarks.gpu.index import INDEX, N_VALUES, measure_indexes
 from benchmarks.gpu.lakes import Wanted
-from benchmarks.gpu.neighbours import FAISS, lack_of
 from benchmarks.gpu.out_of_core import OUT_OF_CORE, run_out_of_core
 from benchmarks.gpu.page import run_text
 from benchmarks.gpu.published import PAPER_SECONDS, Published, run_published
@@ -148,10 +147,6 @@ def run(settings: Settings, device: torch.device, clock: Clock, path: Path) -> d
     A part that fails is named in `failed`, and the others go on: time on a device is scarce.
     """
     kernels = KERNELS[device.type]
-    if (lack := lack_of(FAISS, device)) is None:
-        kernels = (*kernels, FAISS)
-    else:
-        clock.leave_out("kernel faiss", lack)
     tuner = _tuner(device, _TUNING_SHARE * settings.budget)
     result: dict[str, Any] = {
         "machine": _machine(device),

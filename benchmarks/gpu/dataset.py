@@ -24,7 +24,7 @@ from benchmarks.gpu.measure import (
     measure_single,
     search,
 )
-from benchmarks.gpu.neighbours import NEIGHBOURS, kernel_of, lack_of, pairs_by_neighbours
+from benchmarks.gpu.neighbours import NEIGHBOURS, lack_of, pairs_by_neighbours
 from benchmarks.gpu.timing import Clock, host_share, spread, wall_seconds
 from benchmarks.lake import Answer, BenchmarkQuery
 from benchmarks.matching import Pairs
@@ -209,15 +209,12 @@ def _search_and_check(
     few = queries[:CHECKED]
     brute = run_brute_force(lake, few, make_batch(lake.batch[: max(BATCHES)]), tuner)
     _compare_all(answers, brute.answers, f"{name}, kernel {kernels[0]} and brute force")
-    median = spread(single["seconds"][: len(few)])["median_seconds"]
     result["brute"] = {"fused": spread(brute.seconds), "fused_kernel": spread(brute.kernel_seconds)}
     if len(lake.parts) == 1:
         result["brute"] |= measure_rivals(lake, few[:MULTIPLIED], brute.answers[:MULTIPLIED], clock)
-    for figures in result["brute"].values():
-        figures |= brute_roofline(
-            lake, brute.values / len(few), figures["median_seconds"], ceilings
-        )
-    result["ratios"] = {way: run["median_seconds"] / median for way, run in result["brute"].items()}
+    result["ratios"] = compare_brute(
+        lake, result["brute"], brute.values / len(few), single["seconds"][: len(few)], ceilings
+    )
     if brute.batch_seconds is not None and result["batches"]:
         result["brute"]["fused_kernel_in_a_batch"] = _batch_figures(lake, brute, ceilings)
         result["ratios"]["fused_kernel_in_a_batch"] = (
@@ -231,7 +228,7 @@ def _search_and_check(
             reason = "there is no room for the values of each column, which it reads"
             clock.leave_out(f"{name}: kernel {kernel}", reason)
         elif clock.enough(f"{name}: kernel {kernel}", 100 * single["mean_seconds"] * len(few)):
-            other = kernel_of(kernel, lake.device)
+            other = choose_kernel(kernel, lake.device)
             figures, others = measure_single(lake, few, other, ceilings, clock.left / 3)
             _compare_all(others, answers, f"{name}, kernels {kernel} and {kernels[0]}")
             result["kernels"][kernel] = figures
@@ -252,11 +249,25 @@ def _batch_figures(
     return {
         "median_seconds": seconds,
         "share_of_values": brute.batch_share,
-        **brute_roofline(lake, values, seconds, ceilings, reads),
+        **_brute_roofline(lake, values, seconds, ceilings, reads),
     }
 
 
-def brute_roofline(
+def compare_brute(
+    lake: ResidentLake,
+    ways: Mapping[str, dict[str, object]],
+    n_values: float,
+    seconds: Sequence[float],
+    ceilings: Mapping[str, float],
+) -> dict[str, float]:
+    """Add the roofline to ways of brute force; return their times over those of searches."""
+    for figures in ways.values():
+        figures |= _brute_roofline(lake, n_values, figures["median_seconds"], ceilings)
+    median = spread(seconds)["median_seconds"]
+    return {way: figures["median_seconds"] / median for way, figures in ways.items()}
+
+
+def _brute_roofline(
     lake: ResidentLake,
     n_values: float,
     seconds: float,

@@ -22,7 +22,7 @@ from benchmarks.datasets.calibrated import (
 from benchmarks.datasets.calibrated_columns import postings
 from benchmarks.gpu.brute import run_brute_force
 from benchmarks.gpu.checks import refuse_difference
-from benchmarks.gpu.dataset import brute_roofline, search_host_share
+from benchmarks.gpu.dataset import compare_brute, search_host_share
 from benchmarks.gpu.fitting import RESERVE_BYTES, free_bytes
 from benchmarks.gpu.lakes import ResidentLake, Wanted, make_lake
 from benchmarks.gpu.measure import measure_single
@@ -147,8 +147,7 @@ def _measured(
             normal_form(right),
             f"{name} as published, {lake.n_values:,} values, query column {number}",
         )
-    same = spread(single["seconds"][: len(few)])["median_seconds"]
-    kernel_seconds = spread(brute.kernel_seconds)
+    ways = {"fused": spread(brute.seconds), "fused_kernel": spread(brute.kernel_seconds)}
     clock.say(
         f"{name} as published, {lake.n_values:,} values: {single['median_seconds'] * 1e3:.3f} ms, "
         f"{len(few)} answers equal to those of brute force"
@@ -160,16 +159,9 @@ def _measured(
         "kernel": published.kernel,
         "values_of_each": [len(query) for query in queries],
         "single": single,
-        "brute": {
-            "fused": spread(brute.seconds),
-            "fused_kernel": kernel_seconds
-            | brute_roofline(
-                lake, brute.values / len(few), kernel_seconds["median_seconds"], ceilings
-            ),
-        },
-        "ratios": {
-            "fused": spread(brute.seconds)["median_seconds"] / same,
-            "fused_kernel": kernel_seconds["median_seconds"] / same,
-        },
+        "brute": ways,
+        "ratios": compare_brute(
+            lake, ways, brute.values / len(few), single["seconds"][: len(few)], ceilings
+        ),
         "checked": len(few),
     }
