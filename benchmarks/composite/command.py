@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from benchmarks.commands import benchmark, setting
 from benchmarks.composite.published_filter import PublishedXash
-from benchmarks.datasets.tables import web_sources
+from benchmarks.datasets.tables import folder_tables, unpacked
 from benchmarks.datasets.tpch import write_tpch
 from benchmarks.machine import pin_threads
 from benchmarks.timing import timed_call
@@ -25,8 +25,6 @@ from pexeso.composite.row_keys import RowKeys, build_row_keys, filters_of, row_k
 from pexeso.composite.search import KeyMatches, KeyQuery, key_query, search_keys
 from pexeso.engine.lists import offsets_of
 from pexeso.errors import InputError, LakeError, PexesoError
-from pexeso.lake.containers.reader import read_table
-from pexeso.lake.files import find_tables
 from pexeso.lake.tokens import key_texts
 from pexeso.registry import DEFAULT_FILTERS
 
@@ -176,35 +174,25 @@ def load_lake(name: str, *, scale: float = SCALE, n_rows: int = N_ROWS, seed: in
     if name == POWER_LAW:
         return power_law_rows(n_rows, seed=seed)
     if name in REAL:
-        with web_sources([name]).open() as folders:
-            return build_row_keys(folder_tables(folders[name]))
+        with unpacked(name) as folder:
+            return build_row_keys(compared_tables(folder))
     if not Path(name).is_dir():
         raise LakeError(f"Lakes are {', '.join(LAKES)}, or a folder of tables. Got {name!r}.")
-    return build_row_keys(folder_tables(Path(name)))
+    return build_row_keys(compared_tables(Path(name)))
 
 
-def folder_tables(folder: Path) -> Iterator[pa.Table]:
+def compared_tables(folder: Path) -> Iterator[pa.Table]:
     """Read the tables of a folder, cells in the form in which they are compared."""
-    for file in find_tables(folder)[0]:
-        try:
-            columns = read_table(file.path).columns
-        except PexesoError:
-            continue
-        yield _normalised(columns)
+    for _, table in folder_tables(folder):
+        names = [str(number) for number in range(len(table.columns))]
+        yield pa.table([key_texts(column) for column in table.columns], names=names)
 
 
 def tpch_tables(scale: float) -> Iterator[pa.Table]:
     """Make the eight tables of TPC-H."""
     with tempfile.TemporaryDirectory(prefix="pexeso-benchmark-") as folder:
         write_tpch(Path(folder), scale, file_format="csv")
-        yield from folder_tables(Path(folder))
-
-
-def _normalised(columns: list[pa.Array]) -> pa.Table:
-    return pa.table(
-        [key_texts(column) for column in columns],
-        names=[str(number) for number in range(len(columns))],
-    )
+        yield from compared_tables(Path(folder))
 
 
 def power_law_rows(n_rows: int, *, seed: int = 0) -> RowKeys:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tarfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -14,7 +13,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.datasets.tables import SHARED
+from benchmarks.datasets.tables import shared_archive, unpack
 from benchmarks.redundancy.coded import coded_containment
 from benchmarks.redundancy.synthetic import LARGE, LINEAGE, MEDIUM, SMALL, synthetic_lake
 from pexeso.errors import InputError
@@ -58,9 +57,9 @@ DERIVED = {
 """Bytes, tables and roots. The third has the size of the paper's Table Union lake."""
 
 SHARED_LAKES = {
-    "containment": "versions.tar.gz",
-    "baseball": "tables.tar.gz",
-    "fivethirtyeight": "tables.tar.gz",
+    "containment": "versions",
+    "baseball": "tables",
+    "fivethirtyeight": "tables",
 }
 
 LAKES = (*SHARED_LAKES, *DERIVED)
@@ -81,11 +80,7 @@ def lake_folder(name: str, seed: int, kept: Path | None = None) -> Iterator[Path
                 with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
                     process.submit(synthetic_lake, folder, **sizes, seed=seed).result()
         elif name in SHARED_LAKES:
-            archive = SHARED / name / SHARED_LAKES[name]
-            if not archive.is_file():
-                raise InputError(f"The shared lake {name} ({archive}) is not on this machine.")
-            with tarfile.open(archive) as tables:
-                tables.extractall(folder, filter="data")
+            folder = unpack(shared_archive(name, SHARED_LAKES[name]), folder)
         else:
             raise InputError(f"Lakes are {', '.join(LAKES)}. Got {name!r}.")
         yield folder

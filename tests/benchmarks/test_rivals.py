@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks import batching, counting
+from benchmarks import counting
 from benchmarks.algorithms.brute_gemm import scan
 from benchmarks.checking import normal_form, oracle_answer
 from benchmarks.datasets.synthetic import RandomData
@@ -98,7 +98,6 @@ def test_the_size_of_blocks_and_tiles_changes_no_answer(
     monkeypatch.setattr(scan, "SETTLE_AT", 10)
     monkeypatch.setattr(counting, "POSTINGS_AT_ONCE", 7)
     monkeypatch.setattr(counting, "ENTRIES_AT_ONCE", 50)
-    monkeypatch.setattr(batching, "_ROWS_AT_ONCE", 100)
     for block_products in (1, 2000, 10**6):
         rival = BruteGemm(CPU)
         rival.build(lake, block_products=block_products, precision=precision)

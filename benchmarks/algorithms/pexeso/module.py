@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
+from benchmarks.batching import distinct_rows
 from benchmarks.declared import Algorithm
 from benchmarks.lake import Answer, BenchmarkLake, BenchmarkQuery
 from pexeso.engine.dense.building import build_partition, resolve_options
@@ -57,14 +57,9 @@ class Pexeso(Algorithm):
         return answer
 
     def query_batch(self, queries: Sequence[BenchmarkQuery]) -> list[Answer]:
-        """Search for all query columns in one pass.
-
-        Values of several columns are distinguished by their bytes.
-        """
-        rows = np.concatenate([query.vectors.numpy() for query in queries])
-        as_bytes = rows.view(f"V{rows.shape[1] * rows.itemsize}")[:, 0]
-        _, first, inverse = np.unique(as_bytes, return_index=True, return_inverse=True)
-        members = torch.split(torch.from_numpy(inverse), [len(query) for query in queries])
+        """Search for all query columns in one pass."""
+        vectors, rows = distinct_rows(torch.cat([query.vectors for query in queries]))
+        members = torch.split(rows, [len(query) for query in queries])
         batch = [
             BatchQuery(value_rows, query.weights, query.needed)
             for value_rows, query in zip(members, queries, strict=True)
@@ -72,7 +67,7 @@ class Pexeso(Algorithm):
         stats = SearchStats()
         answers = search_batch_partition(
             self._partition,
-            torch.from_numpy(rows[first]),
+            vectors,
             batch,
             queries[0].max_distance,
             stats,
