@@ -24,6 +24,7 @@ from pexeso.errors import PexesoError
 
 WRONG_ANSWERS, NO_RUN = 1, 2
 CONTEXT = {"help_option_names": ["-h", "--help"]}
+COUNT, SHARE = click.IntRange(1), click.FloatRange(0, 1, min_open=True)
 Result = dict[str, Any]
 Measure = Callable[[Any], Iterable[tuple[str, Result]]]
 """From settings to the names and results of what is measured."""

@@ -27,7 +27,6 @@ from benchmarks.machine import describe_machine, find_device, pin_threads
 from benchmarks.memory import Peak, peak_memory
 from benchmarks.metrics import Run, evaluate, query_seconds, ratios
 from benchmarks.timing import Measured, ask_batch, measure_in_turn
-from pexeso.errors import InputError
 
 BASE = "pexeso"
 _log = logging.getLogger(__name__)
@@ -47,17 +46,6 @@ class Settings:
     device: str = "cpu"
     threads: int = 1
     batched: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("queries", "repeats", "threads"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1. Got {getattr(self, name)} instead.")
-        if not 0 <= self.max_distance <= 1:
-            raise InputError(f"max_distance must lie in [0, 1]. Got {self.max_distance} instead.")
-        if not 0 < self.min_joinability <= 1:
-            raise InputError(
-                f"min_joinability must lie in (0, 1]. Got {self.min_joinability} instead."
-            )
 
 
 @dataclass

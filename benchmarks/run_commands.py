@@ -6,8 +6,10 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import click
+
 from benchmarks import report
-from benchmarks.commands import Result, benchmark, setting
+from benchmarks.commands import COUNT, SHARE, Result, benchmark, setting
 from benchmarks.declared import known_algorithms, load_candidates
 from benchmarks.harness import Settings, run_benchmark
 from benchmarks.machine import find_device
@@ -25,26 +27,26 @@ class Question:
     """What is asked of a data set."""
 
     data: str = setting("web", "Data set: web, demo, random, swdc, open or lwdc.")
-    scale: float = setting(1.0, "Of a synthetic data set, in (0, 1].")
+    scale: float = setting(1.0, "Of a synthetic data set.", type=SHARE)
     queries: int | None = setting(
         None,
         f"Query columns, drawn from the lake's own.  [default: {DEFAULT_QUERIES}]",
-        type=int,
+        type=COUNT,
     )
     batch: int | None = setting(
-        None, "So many query columns in one call, instead of --queries one at a time.", type=int
+        None, "So many query columns in one call, instead of --queries one at a time.", type=COUNT
     )
-    max_distance: float = setting(0.06, "Of two values that match, in [0, 1].")
-    min_joinability: float = setting(0.6, "Of a column that is found, in (0, 1].")
-    repeats: int = setting(3, "Timed repeats of each question.")
+    max_distance: float = setting(0.06, "Of two values that match.", type=click.FloatRange(0, 1))
+    min_joinability: float = setting(0.6, "Of a column that is found.", type=SHARE)
+    repeats: int = setting(3, "Timed repeats of each question.", type=COUNT)
     seed: int = setting(0, "Of all draws.")
     model: str = setting("fasttext", "fasttext (trained on the lake) or hashing.")
     dimensions: int | None = setting(
-        None, "Of the vectors.  [default: the data set's own]", type=int
+        None, "Of the vectors.  [default: the data set's own]", type=COUNT
     )
     device: str = setting("cpu", "cpu, cuda or cuda:N.")
     threads: int | None = setting(
-        None, "For torch, OpenMP and BLAS.  [default: all cores]", type=int
+        None, "For torch, OpenMP and BLAS.  [default: all cores]", type=COUNT
     )
 
     @property

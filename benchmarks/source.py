@@ -20,12 +20,6 @@ class Source:
     seed: int = 0
     scale: float = 1.0
 
-    def __post_init__(self) -> None:
-        if self.dimensions is not None and self.dimensions < 1:
-            raise InputError(f"dimensions must be at least 1. Got {self.dimensions} instead.")
-        if not 0 < self.scale <= 1:
-            raise InputError(f"scale must lie in (0, 1]. Got {self.scale} instead.")
-
     def data_set(self) -> DataSet:
         options: dict[str, Any] = {"model": self.model, "seed": self.seed}
         if self.dimensions is not None:

@@ -10,9 +10,10 @@ import itertools
 import resource
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -28,6 +29,9 @@ from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.engine.partition import Partition
 from pexeso.engine.vector_space import count_needed
 
+if TYPE_CHECKING:
+    from benchmarks.gpu.fused_kernel import Tuner
+
 _PARTS = 4
 
 
@@ -42,6 +46,19 @@ class Wanted:
     max_distance: float = 0.06
     min_joinability: float = 0.6
     seed: int = 0
+
+
+@dataclass(frozen=True)
+class Run:
+    """What all parts of a run share."""
+
+    wanted: Wanted
+    scale: float
+    device: torch.device
+    kernels: Sequence[str]
+    ceilings: Mapping[str, float]
+    clock: Clock
+    tuner: Tuner | None = None
 
 
 @dataclass

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.commands import benchmark, setting
+from benchmarks.commands import COUNT, SHARE, benchmark, setting
 from benchmarks.cutting import cut_rows
 from benchmarks.datasets import CACHE, data_set
 from benchmarks.datasets.calibrated import calibrated_model
@@ -54,28 +54,25 @@ _log = logging.getLogger("benchmarks")
 @dataclass(frozen=True)
 class Settings:
     data: str = setting("lwdc", "A calibrated lake; with --dimensions one of tables.")
-    scale: float = setting(0.05, "Of a calibrated lake, in (0, 1].")
+    scale: float = setting(0.05, "Of a calibrated lake.", type=SHARE)
     methods: tuple[str, ...] = setting(("jensen-shannon",), "Ways to make partitions.")
-    partitions: int = setting(16, "Of each index.")
-    queries: int = setting(50, "Query columns, drawn from the lake's own.")
-    repeats: int = setting(3, "Timed repeats of each question.")
+    partitions: int = setting(16, "Of each index.", type=COUNT)
+    queries: int = setting(50, "Query columns, drawn from the lake's own.", type=COUNT)
+    repeats: int = setting(3, "Timed repeats of each question.", type=COUNT)
     cold: int = setting(10, "Query columns asked with nothing in memory.")
     checked: int = setting(2, "Query columns searched by brute force too.")
     one: bool = setting(False, "Search the lake as one partition in memory too.")
     max_distance: float = setting(0.06)
     min_joinability: float = setting(0.6)
     budget: str = setting("1GiB", "Memory budget of the searches.")
-    threads: int = setting(1, "For torch, OpenMP and BLAS.")
+    threads: int = setting(1, "For torch, OpenMP and BLAS.", type=COUNT)
     seed: int = setting(0, "Of all draws.")
-    rows: float = setting(1.0, "Share of each column's values.")
+    rows: float = setting(1.0, "Share of each column's values.", type=SHARE)
     published: bool = setting(False, "Index with the published pivots and grid.")
     memory: bool = setting(True, "Hold the first index in memory too, where it fits.")
     dimensions: int | None = setting(None, "Of hashed vectors of a lake of tables.", type=int)
 
     def __post_init__(self) -> None:
-        for name in ("partitions", "queries", "repeats", "threads"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1. Got {getattr(self, name)} instead.")
         unknown = [name for name in self.methods if name not in METHODS]
         if unknown or not self.methods:
             raise InputError(
