@@ -116,7 +116,7 @@ def _scores(truth: TruthSet, shop: Workshop, name: str) -> Scores:
     """Score a method at thresholds that are tuned, fold by fold."""
     method, scores = make_method(name, shop), {}
     if truth.judged:
-        scores |= _scores_of_columns(truth, founds_of(method, truth.judged))
+        scores |= scores_of(truth.judged, founds_of(method, truth.judged))
     if truth.tasks:
         joined = [join_nearest(method, task) for task in truth.tasks]
         scores["values"] = scores_of_values(joined, method.nearest_thresholds)
@@ -124,7 +124,7 @@ def _scores(truth: TruthSet, shop: Workshop, name: str) -> Scores:
 
 
 def _scores_of_ranked(truth: TruthSet, shop: Workshop, name: str) -> Scores:
-    return _scores_of_columns(truth, [ranked_pairs(truth.judged, shop.index())])
+    return scores_of(truth.judged, [ranked_pairs(truth.judged, shop.index())])
 
 
 def _scores_of_automatic(truth: TruthSet, shop: Workshop, name: str) -> Scores:
@@ -149,10 +149,6 @@ _MEASURED_BY: dict[str, Callable[[TruthSet, Workshop, str], Scores]] = {
     AUTOMATIC: _scores_of_automatic,
 }
 """Methods that are not one similarity with thresholds to tune."""
-
-
-def _scores_of_columns(truth: TruthSet, founds: Sequence[FoundPairs]) -> Scores:
-    return scores_of(truth.judged, founds)
 
 
 def _with_partners(scores: Scores, truth: TruthSet, method: Method) -> Scores:
@@ -198,16 +194,8 @@ def main(settings: Effectiveness) -> Iterator[tuple[str, Result]]:
             truth = shared_set(name, Path(work))
             folder = Path(settings.indexes or work)
             folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"{name}.pexeso"
-            shop = Workshop(
-                truth.texts,
-                truth.lake,
-                folder,
-                settings.model,
-                path if path.is_dir() else None,
-                settings.sentence_model,
-                name=name,
-            )
+            models = settings.model, settings.sentence_model
+            shop = Workshop(truth.texts, truth.lake, folder, *models, name)
             yield f"effectiveness/{name}", measure(truth, shop, methods)
 
 

@@ -30,8 +30,7 @@ from benchmarks.out_of_core.asking import (
     open_scan,
     own_peak,
 )
-from benchmarks.out_of_core.grouping import group_columns
-from benchmarks.out_of_core.methods import METHODS
+from benchmarks.out_of_core.grouping import METHODS, group_columns
 from benchmarks.out_of_core.stores import StoreInMemory, vector_bytes, write_store
 from benchmarks.report import markdown_table
 from benchmarks.result_tables import duration, lake_of

@@ -12,8 +12,7 @@ from benchmarks.datasets import data_set
 from benchmarks.out_of_core import command
 from benchmarks.out_of_core import command as running
 from benchmarks.out_of_core.command import ONE, Settings, run_out_of_core
-from benchmarks.out_of_core.grouping import group_columns
-from benchmarks.out_of_core.methods import METHODS, fit_centres
+from benchmarks.out_of_core.grouping import METHODS, fit_centres, group_columns
 from pexeso.errors import InputError
 
 
