@@ -31,7 +31,7 @@ from benchmarks.effectiveness.nearest import Joined, nearest_of
 from benchmarks.effectiveness.sets import shared_set
 from benchmarks.effectiveness.tasks import Task
 from benchmarks.origin import environment_with_this_code
-from benchmarks.report import markdown_table
+from benchmarks.report import markdown_table, rate
 from pexeso.errors import InputError
 from pexeso.lake.normalise.normaliser import Normaliser
 
@@ -200,16 +200,12 @@ def table_of(result: Mapping[str, Any]) -> str:
                 if scores == written:
                     continue
                 label, cost = f"{tool}, {NORMALISED}", []
-            f1s = [_short(one["f1"]) for one in scores["sets"].values()]
-            rates = [_short(scores[name]) if scores["recall"] else "" for name in _RATES]
-            own = _short(scores["default"]["f1"]) if "default" in scores else ""
+            f1s = [rate(one["f1"]) for one in scores["sets"].values()]
+            rates = [rate(scores[name]) if scores["recall"] else "" for name in _RATES]
+            own = rate(scores["default"]["f1"]) if "default" in scores else ""
             shown = [f"{number:,.0f}" for number in cost] or ["", ""]
             rows.append([label, *f1s, *rates, own, *shown])
     head = ["tool", *(f"F1, {name}" for name in result["data"]), "precision", "recall", "F1"]
     table = markdown_table([*head, "F1, its own threshold", "seconds", "MB"], rows)
     lines = [f"Not measured: {tool}. {reason}" for tool, reason in result["skipped"].items()]
     return "\n\n".join([table, *lines])
-
-
-def _short(rate: float) -> str:
-    return f"{rate:.3f}".removeprefix("0")
