@@ -10,11 +10,11 @@ import click
 
 from benchmarks import report
 from benchmarks.commands import COUNT, SHARE, Result, benchmark, setting
+from benchmarks.datasets import Source
 from benchmarks.declared import known_algorithms, load_candidates
 from benchmarks.harness import Settings, run_benchmark
 from benchmarks.machine import find_device
 from benchmarks.result_tables import run_text, sweep_text
-from benchmarks.source import Source
 from benchmarks.sweeps import known_sweeps, run_sweep
 from pexeso.errors import InputError
 
@@ -96,7 +96,7 @@ def run(question: AlgorithmsQuestion) -> Iterator[tuple[str, Result]]:
     """Run algorithms on a data set."""
     source, settings, names = question.source, question.settings, _names(question.algorithms)
     candidates = load_candidates(names, find_device(settings.device))
-    file = report.result_name(source.data, source.variant, names, settings)
+    file = report.result_name(source.data, source.data_set().variant, names, settings)
     yield file, run_benchmark(source.load(), candidates, settings)
 
 
@@ -107,7 +107,7 @@ def sweep(question: SweepQuestion) -> Iterator[tuple[str, Result]]:
         raise InputError(f"Sweeps are {', '.join(SWEEPS)}. Got {question.name!r} instead.")
     source, settings = question.source, question.settings
     names = _names(question.algorithms) if question.algorithms else None
-    variant = f"sweep-{question.name}_{source.variant}"
+    variant = f"sweep-{question.name}_{source.data_set().variant}"
     file = report.result_name(source.data, variant, names or (), settings)
     yield file, run_sweep(SWEEPS[question.name], source, settings, names)
 

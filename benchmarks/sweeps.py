@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cutting import cut_columns, cut_rows
+from benchmarks.datasets import Source
 from benchmarks.declared import Candidate, load_candidates
 from benchmarks.harness import Settings, build_all, draw_for, measure, run_benchmark
 from benchmarks.machine import describe_machine, find_device
-from benchmarks.source import Source
 
 DECLARED = Path(__file__).resolve().parent / "sweeps.yml"
 

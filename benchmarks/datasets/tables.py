@@ -129,6 +129,10 @@ class TablesData:
                 f"Models of benchmark lakes are {', '.join(MODELS)}. Got {self.model!r} instead."
             )
 
+    @property
+    def variant(self) -> str:
+        return f"{self.model}-{self.dimensions}d"
+
     def load(self) -> BenchmarkLake:
         """Make the lake, or read it from the cache."""
         sources, rules, normaliser = self.sources(), ColumnRules(), Normaliser()

@@ -6,7 +6,7 @@ import json
 import logging
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,7 @@ import numpy as np
 
 from benchmarks.commands import COUNT, SHARE, benchmark, setting
 from benchmarks.cutting import cut_rows
-from benchmarks.datasets import CACHE, data_set
-from benchmarks.datasets.calibrated import calibrated_model
-from benchmarks.datasets.calibrated_data import CalibratedData
-from benchmarks.datasets.tables import TablesData
+from benchmarks.datasets import CACHE, Source
 from benchmarks.drawing import draw_queries
 from benchmarks.lake import BenchmarkLake
 from benchmarks.machine import describe_machine, find_device, pin_threads
@@ -95,16 +92,9 @@ class Settings:
 
     def lake(self, folder: Path) -> BenchmarkLake:
         """Make the whole lake, or read it from a folder."""
-        if self.dimensions is None:
-            model = calibrated_model(self.data)
-            return CalibratedData(model, self.scale, self.seed, folder).load()
-        lake_data = data_set(self.data, model="hashing", dimensions=self.dimensions, seed=self.seed)
-        if not isinstance(lake_data, TablesData):
-            raise InputError(
-                "Only lakes of tables, web and demo, are made in any number of dimensions. Got "
-                f"{self.data} instead; leave out --dimensions."
-            )
-        return replace(lake_data, cache=folder).load()
+        scale = self.scale if self.dimensions is None else 1.0
+        source = Source(self.data, "hashing", self.dimensions, self.seed, scale)
+        return source.data_set(folder).load()
 
 
 def run_out_of_core(settings: Settings, folder: Path = CACHE) -> dict[str, Any]:
