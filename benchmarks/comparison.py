@@ -59,7 +59,7 @@ class Comparison:
 @benchmark("comparison", Comparison, lambda result: table_of(result))
 def comparison_command(settings: Comparison) -> Iterator[tuple[str, Result]]:
     """Join two tables by similar values, with pexeso and with other tools."""
-    tools = members(settings.tools, list(TOOLS), "tools")
+    tools = members(settings.tools, list(TOOLS), "Tools")
     with tempfile.TemporaryDirectory(prefix="pexeso-comparison-") as work:
         sets = {
             name: drawn(shared_set(name, Path(work, name)).tasks, settings.tasks) for name in DATA
@@ -90,7 +90,10 @@ def measure(sets: Sets, tools: Sequence[str], python: str, work: Path) -> dict[s
                 skipped[tool] = reason
                 results.pop(tool, None)
                 break
-            joined = _read_joined(folders[form], tasks)
+            joined = [
+                joined_of(task, folders[form] / f"{number:03}" / "pairs.csv")
+                for number, task in enumerate(tasks)
+            ]
             scores = scores_of(joined, sets, TOOLS[tool].default)
             if form == WRITTEN:
                 run = json.loads((folders[form] / "run.json").read_text(encoding="utf-8"))
@@ -133,12 +136,6 @@ def _run(python: str, tool: str, folder: Path) -> str | None:
     if done.returncode == 0:
         return None
     return (done.stderr.strip() or f"exit status {done.returncode}").splitlines()[-1]
-
-
-def _read_joined(folder: Path, tasks: Sequence[Task]) -> list[Joined]:
-    return [
-        joined_of(task, folder / f"{number:03}" / "pairs.csv") for number, task in enumerate(tasks)
-    ]
 
 
 def joined_of(task: Task, path: Path) -> Joined:

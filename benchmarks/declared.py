@@ -23,6 +23,7 @@ import importlib
 import importlib.util
 import itertools
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,7 +69,13 @@ class Algorithm(ABC):
 
     def query_batch(self, queries: Sequence[BenchmarkQuery]) -> list[Answer]:
         """Answer many query columns of one threshold, as efficiently as the algorithm can."""
-        return [self.query(query) for query in queries]
+        total: Counter[str] = Counter()
+        answers = []
+        for query in queries:
+            answers.append(self.query(query))
+            total.update(self.work)
+        self.work = dict(total)
+        return answers
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import click
 
 from benchmarks import report
-from benchmarks.commands import COUNT, SHARE, Result, benchmark, setting
+from benchmarks.commands import COUNT, SHARE, Result, benchmark, refuse_unknown, setting
 from benchmarks.datasets import Source
 from benchmarks.declared import known_algorithms, load_candidates
 from benchmarks.harness import Settings, run_benchmark
@@ -103,8 +103,7 @@ def run(question: AlgorithmsQuestion) -> Iterator[tuple[str, Result]]:
 @benchmark("sweep", SweepQuestion, sweep_text)
 def sweep(question: SweepQuestion) -> Iterator[tuple[str, Result]]:
     """Vary one thing, as NAME in benchmarks/sweeps.yml declares it."""
-    if question.name not in SWEEPS:
-        raise InputError(f"Sweeps are {', '.join(SWEEPS)}. Got {question.name!r} instead.")
+    refuse_unknown("Sweeps", [question.name], SWEEPS)
     source, settings = question.source, question.settings
     names = _names(question.algorithms) if question.algorithms else None
     variant = f"sweep-{question.name}_{source.data_set().variant}"

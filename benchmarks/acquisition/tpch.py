@@ -216,11 +216,8 @@ def tpch_tables(scale: float = SCALE, *, seed: int = 0) -> Iterator[tuple[str, p
                 table = with_wrong_values(
                     table, ABOUT.dependencies[name], seed=seed, market=NAME, table_name=name
                 )
-            columns = _JOIN_COLUMNS[name]
-            yield (
-                name,
-                with_join_columns(table, columns, seed=seed, market=NAME, table_name=name),
-            )
+            names = _JOIN_COLUMNS[name]
+            yield name, with_join_columns(table, names, seed=seed, market=NAME, table_name=name)
 
 
 def clean_table(folder: Path, name: str) -> pa.Table:

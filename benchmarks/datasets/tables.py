@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from benchmarks.datasets.cache import file_digest, key_of, load_or_make
 from benchmarks.lake import BenchmarkLake
+from benchmarks.origin import ROOT
 from embed.corpus import write_corpus
 from embed.registry import create_embedder, needs_corpus
 from pexeso.errors import InputError, LakeError, PexesoError
@@ -28,7 +29,6 @@ from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.table import Table
 from pexeso.lake.records import lake_records
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 SHARED = ROOT.parent / "shared" / "data"
 WEB_LAKES = ("wikitables", "fivethirtyeight", "pudding")
 MODELS = ("fasttext", "hashing")

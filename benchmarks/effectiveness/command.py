@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from benchmarks.commands import benchmark, setting
+from benchmarks.commands import benchmark, refuse_unknown, setting
 from benchmarks.effectiveness import similar
 from benchmarks.effectiveness.automatic import automatic_columns, automatic_distances
 from benchmarks.effectiveness.found_pairs import FoundPairs, found_by_values
@@ -38,7 +38,6 @@ from benchmarks.effectiveness.partners import scores_of_partners
 from benchmarks.effectiveness.report import Scores, scores_of, tables_of
 from benchmarks.effectiveness.searched import ranked_pairs
 from benchmarks.effectiveness.sets import DATA, TruthSet, shared_set
-from pexeso.errors import InputError
 
 LOGGER = logging.getLogger(__name__)
 
@@ -187,8 +186,8 @@ class Effectiveness:
 @benchmark("effectiveness", Effectiveness, tables_of)
 def main(settings: Effectiveness) -> Iterator[tuple[str, Result]]:
     """Measure which joinable columns and values are found, against the alternatives."""
-    names = members(settings.data, DATA, "data sets")
-    methods = members(settings.methods, METHODS, "methods")
+    names = members(settings.data, DATA, "Data sets")
+    methods = members(settings.methods, METHODS, "Methods")
     for name in names:
         with tempfile.TemporaryDirectory(prefix="pexeso-effectiveness-") as work:
             truth = shared_set(name, Path(work))
@@ -202,8 +201,5 @@ def main(settings: Effectiveness) -> Iterator[tuple[str, Result]]:
 def members(given: str, known: Sequence[str], noun: str) -> list[str]:
     """Read names with commas, or all of those that are known."""
     names = list(known) if given == ALL else [name.strip() for name in given.split(",")]
-    if unknown := [name for name in names if name not in known]:
-        raise InputError(
-            f"The {noun} are {', '.join(known)}, or {ALL}. Got {', '.join(map(repr, unknown))}."
-        )
+    refuse_unknown(noun, names, [*known, ALL])
     return names

@@ -49,7 +49,7 @@ _MANY_VECTORS = 1024
 class Quantised:
     """Product quantisation trained on the vectors of a lake."""
 
-    def __init__(self, vectors: np.ndarray, seed: int = 0) -> None:
+    def __init__(self, vectors: np.ndarray) -> None:
         import faiss
 
         n_values, dimensions = vectors.shape
@@ -62,7 +62,7 @@ class Quantised:
         )
         self._quantiser.train(vectors)
         n_sample = max(1, min(2000, SAMPLE_PAIRS // n_values))
-        sample = np.random.default_rng(seed).permutation(n_values)[:n_sample]
+        sample = np.random.default_rng(0).permutation(n_values)[:n_sample]
         exact = vectors[sample] @ vectors.T
         exact[np.arange(len(sample)), sample] = 0  # that a value is like itself is no find
         near = exact >= _LEAST_LEARNT

@@ -6,11 +6,11 @@ What comes out is the product's own format.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
 
 import numpy as np
 import torch
 
+from benchmarks.datasets.calibrated import VectorChunks
 from pexeso.engine.dense.building import (
     build_checked,
     cut_into_cells,
@@ -20,17 +20,6 @@ from pexeso.engine.dense.building import (
 from pexeso.engine.maps import SAMPLE_ROWS, check_vectors, choose_anchors, map_of
 from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.errors import InputError
-
-
-class VectorPieces(Protocol):
-    """Vectors that are had piece by piece, the same in every pass over them."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n, d)."""
-
-    def __iter__(self) -> Iterator[torch.Tensor]:
-        """Yield float32 (m, d), in row order."""
 
 
 def build_tensors(
@@ -44,7 +33,7 @@ def build_tensors(
 
 
 def build_from_pieces(
-    pieces: VectorPieces,
+    pieces: VectorChunks,
     column_offsets: torch.Tensor,
     column_values: torch.Tensor,
     options: PartitionLayoutOptions,
@@ -68,14 +57,14 @@ def build_from_pieces(
     return {"vectors": vectors, **anchors, **cells, **postings}, order
 
 
-def _placed(pieces: VectorPieces) -> Iterator[tuple[int, torch.Tensor]]:
+def _placed(pieces: VectorChunks) -> Iterator[tuple[int, torch.Tensor]]:
     begin = 0
     for piece in pieces:
         yield begin, piece
         begin += len(piece)
 
 
-def _sample_of(pieces: VectorPieces, seed: int) -> torch.Tensor:
+def _sample_of(pieces: VectorChunks, seed: int) -> torch.Tensor:
     """Draw as many rows as axes and pivots are chosen from; all of them are checked on the way."""
     n, generator = pieces.shape[0], np.random.default_rng(seed)
     chosen = torch.from_numpy(np.sort(generator.choice(n, min(n, SAMPLE_ROWS), replace=False)))

@@ -23,6 +23,7 @@ from benchmarks.commands import (
     NO_RUN,
     SHARE,
     WRONG_ANSWERS,
+    refuse_unknown,
     setting,
     with_options,
 )
@@ -41,7 +42,7 @@ from benchmarks.gpu.words import WORDS, measure_words
 from benchmarks.machine import describe_machine, find_device
 from benchmarks.report import RESULTS, write_result
 from pexeso.engine.options import PartitionLayoutOptions
-from pexeso.errors import InputError, PexesoError
+from pexeso.errors import PexesoError
 
 if TYPE_CHECKING:
     from benchmarks.gpu.fused_kernel import Tuner
@@ -107,8 +108,7 @@ class Settings:
     partition_values: int = setting(75_000_000, "Most values of a partition, about.", type=COUNT)
 
     def __post_init__(self) -> None:
-        if unknown := [name for name in self.data if name not in DATA]:
-            raise InputError(f"Data sets are {', '.join(DATA)}. Got {', '.join(unknown)} instead.")
+        refuse_unknown("Data sets", self.data, DATA)
 
 
 @click.command("gpu", context_settings=CONTEXT)

@@ -21,8 +21,9 @@ import torch
 from benchmarks.datasets.calibrated import CalibratedModel, VectorChunks, plan_lake
 from benchmarks.datasets.calibrated_columns import ColumnPlan, piece_seed, postings
 from benchmarks.gpu.building import build_from_pieces
-from benchmarks.gpu.timing import Clock, wait_for
+from benchmarks.gpu.timing import Clock
 from benchmarks.lake import BenchmarkQuery
+from benchmarks.timing import wait_for
 from pexeso.engine.arrays import Csr, offsets_of
 from pexeso.engine.dense.space import DenseSpace
 from pexeso.engine.options import PartitionLayoutOptions

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.commands import COUNT, SHARE, benchmark, setting
+from benchmarks.commands import COUNT, SHARE, benchmark, refuse_unknown, setting
 from benchmarks.cutting import cut_rows
 from benchmarks.datasets import CACHE, Source
 from benchmarks.drawing import draw_queries
@@ -32,7 +32,6 @@ from benchmarks.out_of_core.stores import StoreInMemory, vector_bytes, write_sto
 from benchmarks.report import markdown_table
 from benchmarks.result_tables import duration, lake_of
 from pexeso.engine.options import PartitionLayoutOptions
-from pexeso.errors import InputError
 from pexeso.options import SearchOptions, parse_bytes
 from pexeso.semantic.partition_loader import PartitionLoader
 from pexeso.store.local.reader import Store, open_store
@@ -69,11 +68,7 @@ class Settings:
     dimensions: int | None = setting(None, "Of hashed vectors of a lake of tables.", type=int)
 
     def __post_init__(self) -> None:
-        unknown = [name for name in self.methods if name not in METHODS]
-        if unknown or not self.methods:
-            raise InputError(
-                f"Methods are {', '.join(METHODS)}. Got {', '.join(unknown) or 'none'} instead."
-            )
+        refuse_unknown("Methods", self.methods, METHODS)
 
     @property
     def memory_budget(self) -> int:

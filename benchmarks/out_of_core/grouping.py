@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from benchmarks.lake import BenchmarkLake
 from partition.balance import Limits, cut, fixed_limits, partition_bytes, place
@@ -47,9 +45,15 @@ class Method:
         return clusters, table[np.arange(len(table)), clusters]
 
 
+def squared_euclidean(features: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    from scipy.spatial.distance import cdist
+
+    return cdist(features, centres, "sqeuclidean")
+
+
 METHODS = {
     "jensen-shannon": Method(True, jensen_shannon),
-    "mean-vector": Method(False, partial(cdist, metric="sqeuclidean")),
+    "mean-vector": Method(False, squared_euclidean),
     "random": Method(False, None),
 }
 """Every method by its name; the first is what a build does."""

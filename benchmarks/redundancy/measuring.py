@@ -38,7 +38,6 @@ def find_containments(spark: SparkSession, lake: str | Path, **options: Any) -> 
 
 
 def find_by_samples(spark: SparkSession | None, lake: str | Path, **options: Any) -> Containments:
-    """Compare rows that are drawn, in threads unless there is Spark."""
     return sampled_containments(spark, list_lake(lake), ContainmentOptions(), **options)
 
 
