@@ -362,7 +362,6 @@ def test_rivals_have_the_normaliser_of_the_index_and_pexeso_has_a_row_without(sh
     assert make_method("pexeso", shop).prepare(cells) == whole
     # Its rule for punctuation keeps initials together.
     assert make_method("pexeso-folded", shop).prepare(cells) == [["st louis", "uk"]]
-    assert shop.folded_index is shop.folded_index
     assert shop.folded_index.embedder.kind == shop.index().models[0]
 
 
