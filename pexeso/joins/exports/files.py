@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.errors import InputError, OutputError
+from pexeso.errors import InputError, OutputError, failing_as
 from pexeso.options import DEFAULT_MIN_JOINABILITY
 from pexeso.runtime.formatting import percent, shown
 from pexeso.store.io.temporary import require_free, written_whole
@@ -502,12 +502,8 @@ def write_export(
 def _make_folder(folder: Path) -> list[Path]:
     """Make a folder that may be there, and return those that were made, the innermost first."""
     absent = [path for path in (folder, *folder.parents) if not os.path.exists(path)]
-    try:
+    with failing_as(OutputError, f"The folder '{folder}' cannot be made"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(
-            f"The folder '{folder}' cannot be made: {error.strerror or error}."
-        ) from error
     return absent
 
 

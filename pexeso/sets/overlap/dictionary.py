@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from pexeso.engine.lists import distinct_numbers
 from pexeso.errors import IndexCorruptError
+from pexeso.runtime.buffers import string_buffers
 from pexeso.runtime.compiled import compiled
 from pexeso.runtime.system import usage
 from pexeso.store.arrays import FEW_FAULTS, PAGE_BYTES, FaultWatch, MappedPages
@@ -168,9 +169,7 @@ class Dictionary:
 
 
 def heads_of(texts: pa.LargeStringArray) -> Heads:
-    positions = np.zeros(1, np.int64)
-    if len(texts):
-        positions = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset :][: len(texts) + 1]
+    _, positions = string_buffers(texts)
     rows = np.arange(0, len(texts), STRIDE)
     begins = np.append(positions[rows], positions[-1]) - positions[0]
     return Heads(texts.take(pa.array(rows)), begins)
@@ -212,9 +211,5 @@ def utf8_of(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
     Both lie in Arrow's buffers.
     """
-    dtype = np.int32 if texts.type == pa.string() else np.int64
-    _, offsets, data = texts.buffers()
-    ends = np.zeros(1, dtype)
-    if len(texts):
-        ends = np.frombuffer(offsets, dtype)[texts.offset : texts.offset + len(texts) + 1]
-    return ends, np.frombuffer(data if data is not None else b"", np.uint8)
+    text, ends = string_buffers(texts)
+    return ends, text
