@@ -162,7 +162,7 @@ class Dictionary:
         self.heads.pages.restart()
         if not self.heads.pages.requests_pages:
             return None
-        after = _first_not_less(self.heads.texts, wanted)
+        after = first_not_less(self.heads.texts, wanted)
         stretches = np.maximum(after - 1, 0)
         self.heads.want(stretches)
         return STRIDE * stretches, np.minimum(STRIDE * after, len(self.texts))
@@ -190,7 +190,7 @@ def find_texts(
     return rows
 
 
-def _first_not_less(texts: pa.Array, wanted: pa.LargeStringArray) -> np.ndarray:
+def first_not_less(texts: pa.Array, wanted: pa.LargeStringArray) -> np.ndarray:
     """Find the first row whose text is not less than the wanted one; the end if there is none."""
     rows = np.zeros(len(wanted), np.int64)
     ends = np.full(len(wanted), len(texts))
@@ -201,8 +201,8 @@ def _first_not_less(texts: pa.Array, wanted: pa.LargeStringArray) -> np.ndarray:
 
 def _damaged() -> IndexCorruptError:
     return IndexCorruptError(
-        "A text in the dictionary of an overlap index leads out of its file: 'pexeso check' "
-        "tells which. Restore it from a copy, or build it again."
+        "A text of the index leads out of its file: 'pexeso check' tells which. Restore it from a "
+        "copy, or build it again."
     )
 
 
