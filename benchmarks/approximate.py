@@ -11,12 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from benchmarks.declared import Arguments
 from benchmarks.lake import Answer, BenchmarkLake, BenchmarkQuery
 from benchmarks.matching import Pairs
-from benchmarks.rivals import PairRival, only
+from benchmarks.rivals import PairRival
 from benchmarks.tuning import Sample, draw_samples
-from pexeso.errors import InputError
 
 
 class TunedRival(PairRival):
@@ -30,12 +28,8 @@ class TunedRival(PairRival):
         self._tau: float | None = None
         self.tuned: dict[str, float] = {}
 
-    def set_query_arguments(self, arguments: Arguments) -> None:
-        only(arguments, ("target_recall",), "query", type(self).__name__)
-        target = float(arguments.get("target_recall", TunedRival.target_recall))
-        if not 0 < target <= 1:
-            raise InputError(f"target_recall must be over 0 and at most 1. Got {target} instead.")
-        self.target_recall, self._tau = target, None
+    def set_query_arguments(self, *, target_recall: float) -> None:
+        self.target_recall, self._tau = target_recall, None
 
     @abstractmethod
     def tune(self, sample: Sample, tau: float) -> None:

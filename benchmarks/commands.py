@@ -20,13 +20,20 @@ import torch
 
 from benchmarks import report
 from benchmarks.machine import describe_machine
-from pexeso.errors import PexesoError
+from pexeso.errors import InputError, PexesoError
 
 WRONG_ANSWERS, NO_RUN = 1, 2
 CONTEXT = {"help_option_names": ["-h", "--help"]}
+COUNT, SHARE = click.IntRange(1), click.FloatRange(0, 1, min_open=True)
 Result = dict[str, Any]
 Measure = Callable[[Any], Iterable[tuple[str, Result]]]
 """From settings to the names and results of what is measured."""
+
+
+def refuse_unknown(noun: str, names: Iterable[str], known: Iterable[str]) -> None:
+    """Raise InputError for the first of some names that is not a known one."""
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(f"{noun} are {', '.join(known)}. Got {unknown[0]!r} instead.")
 
 
 def setting(default: Any = MISSING, help_text: str = "", **given: Any) -> Any:

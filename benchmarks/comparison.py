@@ -31,7 +31,7 @@ from benchmarks.effectiveness.nearest import Joined, nearest_of
 from benchmarks.effectiveness.sets import shared_set
 from benchmarks.effectiveness.tasks import Task
 from benchmarks.origin import environment_with_this_code
-from benchmarks.report import markdown_table
+from benchmarks.report import markdown_table, rate
 from pexeso.errors import InputError
 from pexeso.lake.normalise.normaliser import Normaliser
 
@@ -59,7 +59,7 @@ class Comparison:
 @benchmark("comparison", Comparison, lambda result: table_of(result))
 def comparison_command(settings: Comparison) -> Iterator[tuple[str, Result]]:
     """Join two tables by similar values, with pexeso and with other tools."""
-    tools = members(settings.tools, list(TOOLS), "tools")
+    tools = members(settings.tools, list(TOOLS), "Tools")
     with tempfile.TemporaryDirectory(prefix="pexeso-comparison-") as work:
         sets = {
             name: drawn(shared_set(name, Path(work, name)).tasks, settings.tasks) for name in DATA
@@ -90,7 +90,10 @@ def measure(sets: Sets, tools: Sequence[str], python: str, work: Path) -> dict[s
                 skipped[tool] = reason
                 results.pop(tool, None)
                 break
-            joined = _read_joined(folders[form], tasks)
+            joined = [
+                joined_of(task, folders[form] / f"{number:03}" / "pairs.csv")
+                for number, task in enumerate(tasks)
+            ]
             scores = scores_of(joined, sets, TOOLS[tool].default)
             if form == WRITTEN:
                 run = json.loads((folders[form] / "run.json").read_text(encoding="utf-8"))
@@ -133,12 +136,6 @@ def _run(python: str, tool: str, folder: Path) -> str | None:
     if done.returncode == 0:
         return None
     return (done.stderr.strip() or f"exit status {done.returncode}").splitlines()[-1]
-
-
-def _read_joined(folder: Path, tasks: Sequence[Task]) -> list[Joined]:
-    return [
-        joined_of(task, folder / f"{number:03}" / "pairs.csv") for number, task in enumerate(tasks)
-    ]
 
 
 def joined_of(task: Task, path: Path) -> Joined:
@@ -200,16 +197,12 @@ def table_of(result: Mapping[str, Any]) -> str:
                 if scores == written:
                     continue
                 label, cost = f"{tool}, {NORMALISED}", []
-            f1s = [_short(one["f1"]) for one in scores["sets"].values()]
-            rates = [_short(scores[name]) if scores["recall"] else "" for name in _RATES]
-            own = _short(scores["default"]["f1"]) if "default" in scores else ""
+            f1s = [rate(one["f1"]) for one in scores["sets"].values()]
+            rates = [rate(scores[name]) if scores["recall"] else "" for name in _RATES]
+            own = rate(scores["default"]["f1"]) if "default" in scores else ""
             shown = [f"{number:,.0f}" for number in cost] or ["", ""]
             rows.append([label, *f1s, *rates, own, *shown])
     head = ["tool", *(f"F1, {name}" for name in result["data"]), "precision", "recall", "F1"]
     table = markdown_table([*head, "F1, its own threshold", "seconds", "MB"], rows)
     lines = [f"Not measured: {tool}. {reason}" for tool, reason in result["skipped"].items()]
     return "\n\n".join([table, *lines])
-
-
-def _short(rate: float) -> str:
-    return f"{rate:.3f}".removeprefix("0")

@@ -23,10 +23,10 @@ import numpy as np
 import psutil
 
 from benchmarks.commands import benchmark, setting
+from benchmarks.token_sets import syllable_words
 from pexeso.errors import PexesoError
 
 LOOKS_PER_SECOND = 10
-SYLLABLES = [first + last for first in "bdklmn" for last in "aeio"]
 PARTS = "overlap"
 ENGINES = {
     "local": ("--engine", "local"),
@@ -34,22 +34,10 @@ ENGINES = {
 }
 
 
-def words(n: int, generator: np.random.Generator) -> np.ndarray:
-    """Draw words of two to five syllables."""
-    lengths = generator.integers(2, 6, n)
-    drawn = generator.integers(0, len(SYLLABLES), (n, 5))
-    return np.array(
-        [
-            "".join(SYLLABLES[place] for place in row[:length]).capitalize()
-            for row, length in zip(drawn, lengths, strict=True)
-        ]
-    )
-
-
 def make_lake(folder: Path, n_bytes: int, seed: int = 0) -> int:
     """Write tables of names, places, dates, codes and numbers, and return how many there are."""
     generator = np.random.default_rng(seed)
-    vocabulary = words(50_000, generator)
+    vocabulary = np.char.capitalize(syllable_words(np.arange(50_000) * 7 + 11))
     n_files = written = 0
     while written < n_bytes:
         table = _table(vocabulary, generator)

@@ -26,8 +26,7 @@ from benchmarks.lake import Answer, BenchmarkLake, BenchmarkQuery
 from benchmarks.machine import describe_machine, find_device, pin_threads
 from benchmarks.memory import Peak, peak_memory
 from benchmarks.metrics import Run, evaluate, query_seconds, ratios
-from benchmarks.timing import Measured, ask_batch, measure_in_turn
-from pexeso.errors import InputError
+from benchmarks.timing import Measured, measure_in_turn
 
 BASE = "pexeso"
 _log = logging.getLogger(__name__)
@@ -48,17 +47,6 @@ class Settings:
     threads: int = 1
     batched: bool = False
 
-    def __post_init__(self) -> None:
-        for name in ("queries", "repeats", "threads"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1. Got {getattr(self, name)} instead.")
-        if not 0 <= self.max_distance <= 1:
-            raise InputError(f"max_distance must lie in [0, 1]. Got {self.max_distance} instead.")
-        if not 0 < self.min_joinability <= 1:
-            raise InputError(
-                f"min_joinability must lie in (0, 1]. Got {self.min_joinability} instead."
-            )
-
 
 @dataclass
 class Built:
@@ -67,14 +55,6 @@ class Built:
     candidate: Candidate
     algorithm: Algorithm
     seconds: float
-    peak: Peak
-
-
-@dataclass
-class _Answered:
-    """What an algorithm answered before the clock."""
-
-    answers: list[Columns]
     peak: Peak
 
 
@@ -98,7 +78,7 @@ def build_all(
         same = next((other for other in built if _is_built_alike(other.candidate, candidate)), None)
         build = same or _build(lake, candidate, device)
         algorithm = copy.copy(build.algorithm)
-        algorithm.set_query_arguments(candidate.query_arguments)
+        algorithm.set_query_arguments(**candidate.query_arguments)
         built.append(Built(candidate, algorithm, build.seconds, build.peak))
     return built
 
@@ -123,12 +103,12 @@ def measure(
     _log.info("checking against float64")
     sample = oracle_sample(lake, queries, seed=settings.seed)
     truths = {number: oracle_answer(lake, queries[number]) for number in sample}
-    answers = {name: answer.answers for name, answer in answered.items()}
+    answers = {name: given for name, (given, _) in answered.items()}
     differences = compare(answers, exact, truths, queries)
     _log.info("measuring")
     if settings.batched:
         check = partial(_check_batch, answers, queries, differences)
-        measured = measure_in_turn(algorithms, [queries], settings.repeats, check, ask_batch)
+        measured = measure_in_turn(algorithms, [queries], settings.repeats, check, batched=True)
     else:
         check = partial(_check_repeat, answers, queries, differences)
         measured = measure_in_turn(algorithms, queries, settings.repeats, check)
@@ -139,16 +119,16 @@ def measure(
     metrics: dict[str, dict[str, object]] = {}
     for build in built:
         candidate, algorithm = build.candidate, build.algorithm
-        answer = answered[candidate.name]
+        given, peak = answered[candidate.name]
         run = Run(
             measured[candidate.name],
-            answer.answers,
+            given,
             right,
             lake.n_values,
             build.seconds,
             algorithm.index_bytes,
             build.peak.n_bytes,
-            answer.peak.n_bytes,
+            peak.n_bytes,
         )
         metrics[candidate.name] = {
             **evaluate(run),
@@ -196,20 +176,22 @@ def _build(lake: BenchmarkLake, candidate: Candidate, device: torch.device) -> B
     pin_threads(torch.get_num_threads())
     with peak_memory(device) as peak:
         started = time.perf_counter()
-        algorithm.build(lake, candidate.build_arguments)
+        algorithm.build(lake, **candidate.build_arguments)
         seconds = time.perf_counter() - started
     return Built(candidate, algorithm, seconds, peak)
 
 
-def _answer(built: Built, queries: Sequence[BenchmarkQuery], batched: bool) -> _Answered:
+def _answer(
+    built: Built, queries: Sequence[BenchmarkQuery], batched: bool
+) -> tuple[list[Columns], Peak]:
     """Let an algorithm answer every query once: the answers that are checked, and the warm-up."""
     _log.info("answering with %s", built.candidate.name)
     with peak_memory(built.algorithm.device) as peak:
         if batched:
-            answers = _as_many(ask_batch(built.algorithm, queries), queries, built.candidate.name)
+            answers = _as_many(built.algorithm.query_batch(queries), queries, built.candidate.name)
         else:
             answers = [built.algorithm.query(query) for query in queries]
-    return _Answered([normal_form(answer) for answer in answers], peak)
+    return [normal_form(answer) for answer in answers], peak
 
 
 def _as_many(answers: list[Answer], queries: Sequence[BenchmarkQuery], name: str) -> list[Answer]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,6 +109,7 @@ def measured(
     stored = torch.from_numpy(
         rng.standard_normal((partition.n_values, DIMENSIONS), dtype=np.float32)
     )
+    alone = [partition.column_lists[column] for column in chosen[:N_LONE].tolist()]
     rows = []
     n_lone, n_batch = int(sizes[chosen[:N_LONE]].sum()), int(sizes[chosen].sum())
     for distance in distances:
@@ -116,8 +117,7 @@ def measured(
         times = [
             (
                 timed_call(_multiply, stored, 20, _LONE_BLOCK, clock=clock)[0] / 20,
-                timed_call(_ask_alone, space, partition, chosen[:N_LONE], goal, clock=clock)[0]
-                / n_lone,
+                timed_call(ask_alone, space, partition, alone, distance, clock=clock)[0] / n_lone,
                 timed_call(_multiply, stored, 1024, _BATCH_BLOCK, clock=clock)[0] / 1024,
                 timed_call(_ask_together, space, partition, chosen, goal, clock=clock)[0] / n_batch,
             )
@@ -144,13 +144,12 @@ def measured_alone(
     pin_threads(1)
     space, rng = SparseSpace(partition.space), np.random.default_rng(1)
     chosen = rng.choice(partition.n_columns, min(partition.n_columns, N_PLANTED), replace=False)
-    n_values = int(np.diff(partition.column_lists.offsets)[chosen].sum())
+    columns = [partition.column_lists[column] for column in chosen.tolist()]
+    n_values = sum(map(len, columns))
     rows = []
     for distance in distances:
         times = [
-            timed_call(
-                _ask_alone, space, partition, chosen, Goal(distance), clock=time.process_time
-            )[0]
+            timed_call(ask_alone, space, partition, columns, distance, clock=time.process_time)[0]
             for _ in range(REPEATS)
         ]
         rows.append(
@@ -163,21 +162,14 @@ def measured_alone(
     return rows
 
 
-def _ask_alone(
-    space: SparseSpace, partition: SparsePartition, columns: np.ndarray, goal: Goal
-) -> None:
-    for column in columns.tolist():
-        ask_alone(space, partition, partition.column_lists[column], goal)
-
-
 def ask_alone(
-    space: SparseSpace, partition: SparsePartition, members: np.ndarray, goal: Goal
+    space: SparseSpace, partition: SparsePartition, columns: Sequence[np.ndarray], distance: float
 ) -> None:
-    """Search with some stored values as one query column, at `MIN_JOINABILITY`."""
-    vectors = partition.vectors.take(members)
-    n = len(vectors)
-    needed = Goal(goal.max_distance, max(1, int(np.ceil(MIN_JOINABILITY * n))))
-    space.search(partition, vectors, np.ones(n, np.int64), n, needed, SearchStats(), max_pairs=1)
+    """Search with columns of stored values, one after the other, at `MIN_JOINABILITY`."""
+    for members in columns:
+        vectors, n = partition.vectors.take(members), len(members)
+        goal = Goal(distance, max(1, int(np.ceil(MIN_JOINABILITY * n))))
+        space.search(partition, vectors, np.ones(n, np.int64), n, goal, SearchStats(), max_pairs=1)
 
 
 def _ask_together(

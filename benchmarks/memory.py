@@ -25,9 +25,8 @@ def peak_memory(device: torch.device) -> Iterator[Peak]:
     before = _start(device)
     yield peak
     if before is not None:
-        after = (
-            torch.cuda.max_memory_allocated(device) if device.type == "cuda" else _resident("VmHWM")
-        )
+        on_cuda = device.type == "cuda"
+        after = torch.cuda.max_memory_allocated(device) if on_cuda else resident_bytes("VmHWM")
         peak.n_bytes = max(0, after - before)
 
 
@@ -41,7 +40,7 @@ def _start(device: torch.device) -> int | None:
         _CLEAR.write_text(
             "5", encoding="ascii"
         )  # sets the high-water mark back to what is resident now
-        return _resident("VmRSS")
+        return resident_bytes("VmRSS")
     except OSError:
         return None
 
@@ -53,8 +52,14 @@ def give_back() -> None:
         trim(0)
 
 
-def _resident(name: str) -> int:
-    for line in _STATUS.read_text(encoding="ascii").splitlines():
-        if line.startswith(name + ":"):
-            return int(line.split()[1]) * 1024
-    raise OSError(f"{_STATUS} has no {name}")
+def resident_bytes(name: str) -> int:
+    """Return a size of this process as Linux counts it: ``VmHWM``, ``VmRSS`` or ``RssAnon``."""
+    return number_in(_STATUS, name) * 1024
+
+
+def number_in(path: Path, name: str) -> int:
+    """Return a number of a file of Linux whose lines are names and numbers."""
+    for line in path.read_text(encoding="ascii").splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1])
+    raise OSError(f"{path} has no {name}")

@@ -80,11 +80,10 @@ class PublishedRun(JosieRun):
         k: int,
         costs: ReadCosts,
         exclude: Collection[int] = (),
-        at_least: int = 1,
         *,
         batch: int,
     ) -> None:
-        super().__init__(index, query, k, costs, exclude, at_least)
+        super().__init__(index, query, k, costs, exclude)
         self.batch = self.min_sample = batch
         self.candidates = PublishedCandidates(index)
         self.candidates.forbid(index.numbers_of(exclude))
@@ -110,7 +109,7 @@ class PublishedRun(JosieRun):
         if not len(rows):
             return rows
         estimates = estimated_overlap(candidates, self.n, self.accounted, bounds)
-        if not best.full and best.at_least == 1:
+        if not best.full:
             if len(candidates) + len(best) < best.k and self.accounted < prefix:
                 return rows[:0]
             return first_rows(rows, best.k - len(best), -estimates, rest, candidates.number)
@@ -149,10 +148,9 @@ def published_josie(
     batch: int = 20,
     costs: ReadCosts = MAPPED,
     exclude: Collection[int] = (),
-    at_least: int = 1,
 ) -> Overlaps:
     """Find the k sets that share most tokens with a query by the published policy."""
-    run = PublishedRun(index, query, k, costs, exclude, at_least, batch=batch)
+    run = PublishedRun(index, query, k, costs, exclude, batch=batch)
     while run.step():
         pass
     return run.answer()
@@ -241,10 +239,9 @@ def probe_set(
     *,
     costs: ReadCosts = MAPPED,
     exclude: Collection[int] = (),
-    at_least: int = 1,
 ) -> Overlaps:
     """Find the k sets that share most tokens with a query by ProbeSet."""
-    n, reads, best = len(query), Reads(), TopK(k, at_least)
+    n, reads, best = len(query), Reads(), TopK(k)
     index.pages.restart()
     seen = np.zeros(index.n_sets, bool)
     seen[index.numbers_of(exclude)] = True

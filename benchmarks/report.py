@@ -52,6 +52,17 @@ def read_result(path: Path) -> dict[str, Any] | None:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
+def rate(value: float) -> str:
+    """Return a share with three digits.
+
+    Examples
+    --------
+    >>> rate(0.5), rate(1)
+    ('.500', '1.000')
+    """
+    return f"{value:.3f}".removeprefix("0")
+
+
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return a table in Markdown.
 

@@ -5,7 +5,7 @@ Times are processor time of a query column, medians, where nothing else is said.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from statistics import median
 from typing import Any
@@ -352,44 +352,44 @@ def _filters(result: Result) -> str:
 
 
 _OVERLAP = ("MergeList", "ProbeSet", "JOSIE, published", "JOSIE", "planner")
-_QUERY = "(10, 1000)"
+_QUERY, _RIVAL = "(10, 1000)", "SetSimilaritySearch"
+
+
+def _overlap_studies(results: Sequence[Result]) -> Iterator[tuple[list[str], Result]]:
+    """Yield the name and the number of sets of each lake, and the figures of each method."""
+    for result in results:
+        for lake, study in result.items():
+            if isinstance(study, Mapping) and _QUERY in study:
+                name = "power law" if lake.isdigit() else f"`{lake}`"
+                yield [name, f"{study['sets']:,}"], study[_QUERY].get("k=10", {})
 
 
 def _overlap(results: Sequence[Result]) -> str:
     """JOSIE beside merging lists and probing sets: the ten largest overlaps."""
-    lines = []
-    for result in results:
-        for lake, study in result.items():
-            methods = study.get(_QUERY, {}).get("k=10", {}) if isinstance(study, Mapping) else {}
-            lines += [
-                [
-                    f"`{lake}`" if not lake.isdigit() else "power law",
-                    f"{study['sets']:,}",
-                    method,
-                    duration(methods[method]["median_ms"] / 1e3),
-                    f"{methods[method]['lists']:.0f}",
-                    f"{methods[method]['sets']:.0f}",
-                    f"{methods[method]['n_bytes'] / 1e3:,.0f} kB",
-                ]
-                for method in _OVERLAP
-                if method in methods
-            ]
+    lines = [
+        [
+            *lake,
+            method,
+            duration(methods[method]["median_ms"] / 1e3),
+            f"{methods[method]['lists']:.0f}",
+            f"{methods[method]['sets']:.0f}",
+            f"{methods[method]['n_bytes'] / 1e3:,.0f} kB",
+        ]
+        for lake, methods in _overlap_studies(results)
+        for method in _OVERLAP
+        if method in methods
+    ]
     head = ["lake", "sets", "method", "time, by the clock", "lists read", "sets read", "bytes read"]
     return markdown_table(head, lines)
 
 
 def _set_similarity(results: Sequence[Result]) -> str:
     """Return the time of SetSimilaritySearch over that of counting by compiled loops, quartiles."""
-    lines = []
-    for result in results:
-        for lake, study in result.items():
-            figures = study.get(_QUERY, {}).get("k=10", {}) if isinstance(study, Mapping) else {}
-            if "SetSimilaritySearch" in figures:
-                low, middle, high = figures["SetSimilaritySearch"]["times_merge_list"]
-                name = "power law" if lake.isdigit() else f"`{lake}`"
-                lines.append(
-                    [name, f"{study['sets']:,}", f"{middle:.1f} ({low:.1f} to {high:.1f})"]
-                )
+    lines = [
+        [*lake, "{1:.1f} ({0:.1f} to {2:.1f})".format(*methods[_RIVAL]["times_merge_list"])]
+        for lake, methods in _overlap_studies(results)
+        if _RIVAL in methods
+    ]
     return markdown_table(["lake", "columns", "it takes, times pexeso"], lines)
 
 

@@ -12,11 +12,10 @@ import torch
 
 from benchmarks.batching import make_batch
 from benchmarks.counting import count_batch, count_columns
-from benchmarks.declared import Algorithm, Arguments
+from benchmarks.declared import Algorithm
 from benchmarks.lake import Answer, BenchmarkLake, BenchmarkQuery
 from benchmarks.matching import Pairs
 from pexeso.engine.arrays import Csr
-from pexeso.errors import InputError
 
 
 class PairRival(Algorithm):
@@ -46,22 +45,3 @@ class PairRival(Algorithm):
         pairs = self.match(batch.vectors.to(self.device), batch.tau)
         self.work["distinct_values"] = len(batch.vectors)
         return count_batch(*pairs, batch, self._postings, self._n_columns)
-
-
-def only(arguments: Arguments, known: Sequence[str], kind: str, name: str) -> None:
-    """Refuse arguments that an algorithm does not know."""
-    unknown = sorted(set(arguments) - set(known))
-    if unknown:
-        allowed = f"are: {', '.join(known)}" if known else "are none"
-        raise InputError(
-            f"{kind.capitalize()} arguments of {name} {allowed}. Got {', '.join(unknown)} instead."
-        )
-
-
-def one_of(value: object, allowed: Sequence[object], argument: str, name: str) -> None:
-    """Refuse a value that an argument cannot have."""
-    if value not in allowed:
-        raise InputError(
-            f"{argument} of {name} must be one of {', '.join(map(str, allowed))}. Got {value!r} "
-            "instead."
-        )

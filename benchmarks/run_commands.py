@@ -6,13 +6,15 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import click
+
 from benchmarks import report
-from benchmarks.commands import Result, benchmark, setting
+from benchmarks.commands import COUNT, SHARE, Result, benchmark, refuse_unknown, setting
+from benchmarks.datasets import Source
 from benchmarks.declared import known_algorithms, load_candidates
 from benchmarks.harness import Settings, run_benchmark
 from benchmarks.machine import find_device
 from benchmarks.result_tables import run_text, sweep_text
-from benchmarks.source import Source
 from benchmarks.sweeps import known_sweeps, run_sweep
 from pexeso.errors import InputError
 
@@ -25,26 +27,26 @@ class Question:
     """What is asked of a data set."""
 
     data: str = setting("web", "Data set: web, demo, random, swdc, open or lwdc.")
-    scale: float = setting(1.0, "Of a synthetic data set, in (0, 1].")
+    scale: float = setting(1.0, "Of a synthetic data set.", type=SHARE)
     queries: int | None = setting(
         None,
         f"Query columns, drawn from the lake's own.  [default: {DEFAULT_QUERIES}]",
-        type=int,
+        type=COUNT,
     )
     batch: int | None = setting(
-        None, "So many query columns in one call, instead of --queries one at a time.", type=int
+        None, "So many query columns in one call, instead of --queries one at a time.", type=COUNT
     )
-    max_distance: float = setting(0.06, "Of two values that match, in [0, 1].")
-    min_joinability: float = setting(0.6, "Of a column that is found, in (0, 1].")
-    repeats: int = setting(3, "Timed repeats of each question.")
+    max_distance: float = setting(0.06, "Of two values that match.", type=click.FloatRange(0, 1))
+    min_joinability: float = setting(0.6, "Of a column that is found.", type=SHARE)
+    repeats: int = setting(3, "Timed repeats of each question.", type=COUNT)
     seed: int = setting(0, "Of all draws.")
     model: str = setting("fasttext", "fasttext (trained on the lake) or hashing.")
     dimensions: int | None = setting(
-        None, "Of the vectors.  [default: the data set's own]", type=int
+        None, "Of the vectors.  [default: the data set's own]", type=COUNT
     )
     device: str = setting("cpu", "cpu, cuda or cuda:N.")
     threads: int | None = setting(
-        None, "For torch, OpenMP and BLAS.  [default: all cores]", type=int
+        None, "For torch, OpenMP and BLAS.  [default: all cores]", type=COUNT
     )
 
     @property
@@ -94,18 +96,17 @@ def run(question: AlgorithmsQuestion) -> Iterator[tuple[str, Result]]:
     """Run algorithms on a data set."""
     source, settings, names = question.source, question.settings, _names(question.algorithms)
     candidates = load_candidates(names, find_device(settings.device))
-    file = report.result_name(source.data, source.variant, names, settings)
+    file = report.result_name(source.data, source.data_set().variant, names, settings)
     yield file, run_benchmark(source.load(), candidates, settings)
 
 
 @benchmark("sweep", SweepQuestion, sweep_text)
 def sweep(question: SweepQuestion) -> Iterator[tuple[str, Result]]:
     """Vary one thing, as NAME in benchmarks/sweeps.yml declares it."""
-    if question.name not in SWEEPS:
-        raise InputError(f"Sweeps are {', '.join(SWEEPS)}. Got {question.name!r} instead.")
+    refuse_unknown("Sweeps", [question.name], SWEEPS)
     source, settings = question.source, question.settings
     names = _names(question.algorithms) if question.algorithms else None
-    variant = f"sweep-{question.name}_{source.variant}"
+    variant = f"sweep-{question.name}_{source.data_set().variant}"
     file = report.result_name(source.data, variant, names or (), settings)
     yield file, run_sweep(SWEEPS[question.name], source, settings, names)
 

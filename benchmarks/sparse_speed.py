@@ -32,7 +32,6 @@ from pexeso.engine.sparse.search import find_rows
 from pexeso.engine.sparse.sparse_space import SparseSpace
 from pexeso.engine.sparse.vectors import SparseVectors, pair_distances
 from pexeso.engine.stats import SearchStats
-from pexeso.engine.vector_space import Goal
 from pexeso.errors import PexesoError
 from pexeso.runtime.compiled import compiled
 
@@ -232,7 +231,7 @@ def measured(partition: SparsePartition) -> dict[str, Any]:
         times: dict[str, list[float]] = {name: [] for name in ("search", *products)}
         for _ in range(REPEATS):
             times["search"].append(
-                _processor_seconds(_search, space, partition, columns, Goal(distance))
+                _processor_seconds(ask_alone, space, partition, columns, distance)
             )
             for name, product in products.items():
                 times[name].append(_processor_seconds(_multiply, product, columns, distance))
@@ -261,13 +260,6 @@ def measured(partition: SparsePartition) -> dict[str, Any]:
 def _bytes_of(product: SparseProduct) -> int:
     held = (product.words, product.values) if product.way == WORD_SUMS else (product.right,)
     return sum(m.data.nbytes + m.indices.nbytes + m.indptr.nbytes for m in (product.left, *held))
-
-
-def _search(
-    space: SparseSpace, partition: SparsePartition, columns: list[np.ndarray], goal: Goal
-) -> None:
-    for members in columns:
-        ask_alone(space, partition, members, goal)
 
 
 def _multiply(product: SparseProduct, columns: list[np.ndarray], max_distance: float) -> None:

@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cutting import cut_columns, cut_rows
+from benchmarks.datasets import Source
 from benchmarks.declared import Candidate, load_candidates
 from benchmarks.harness import Settings, build_all, draw_for, measure, run_benchmark
 from benchmarks.machine import describe_machine, find_device
-from benchmarks.source import Source
-from pexeso.errors import InputError
 
 DECLARED = Path(__file__).resolve().parent / "sweeps.yml"
 
 ARGUMENTS, DIMENSIONS = "arguments", "dimensions"
 CUTS = {"columns": cut_columns, "rows": cut_rows}
-OVER = (ARGUMENTS, "max_distance", "min_joinability", *CUTS, DIMENSIONS)
 
 _log = logging.getLogger(__name__)
 Result = dict[str, Any]
@@ -36,35 +34,15 @@ class Sweep:
     values: tuple[float, ...] = ()
     together: str | None = None
 
-    def __post_init__(self) -> None:
-        if self.over not in OVER:
-            raise InputError(
-                f"The sweep {self.name} must be over {', '.join(OVER)}. Got {self.over!r} instead."
-            )
-        if (self.over == ARGUMENTS) == bool(self.values):
-            raise InputError(
-                f"The sweep {self.name} must have values, unless it is over {ARGUMENTS}, which "
-                "have their own."
-            )
-        if list(self.values) != sorted(set(self.values)):
-            raise InputError(
-                f"The values of the sweep {self.name} must ascend. Got {list(self.values)} instead."
-            )
 
-
-def known_sweeps(path: Path = DECLARED) -> dict[str, Sweep]:
+def known_sweeps() -> dict[str, Sweep]:
     """Read the declared sweeps, by name."""
     import yaml
 
     sweeps = {}
-    for name, declared in yaml.safe_load(path.read_text(encoding="utf-8")).items():
+    for name, declared in yaml.safe_load(DECLARED.read_text(encoding="utf-8")).items():
         lists = {key: tuple(value) for key, value in declared.items() if isinstance(value, list)}
-        try:
-            sweeps[name] = Sweep(name, **{**declared, **lists})
-        except TypeError as error:
-            raise InputError(
-                f"The sweep {name} in {path.name} is not declared as it must be: {error}."
-            ) from error
+        sweeps[name] = Sweep(name, **{**declared, **lists})
     return sweeps
 
 

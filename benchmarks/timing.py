@@ -6,7 +6,6 @@ A question is one query column, or a batch of them.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -15,11 +14,8 @@ import numpy as np
 import torch
 
 from benchmarks.declared import Algorithm
-from benchmarks.lake import Answer, BenchmarkQuery
 
 Answered = TypeVar("Answered")
-Ask = Callable[[Algorithm, Any], Any]
-"""Puts a question to an algorithm and gives its answer."""
 
 QUIET_SECONDS = 0.05
 """Pause before each question.
@@ -51,23 +47,6 @@ class Measured:
     batch: int | None = None
 
 
-def ask_one(algorithm: Algorithm, query: BenchmarkQuery) -> Answer:
-    return algorithm.query(query)
-
-
-def ask_batch(algorithm: Algorithm, queries: Sequence[BenchmarkQuery]) -> list[Answer]:
-    """Search for a batch of query columns in one call."""
-    if type(algorithm).query_batch is not Algorithm.query_batch:
-        return algorithm.query_batch(queries)
-    total: Counter[str] = Counter()
-    answers = []
-    for query in queries:
-        answers.append(algorithm.query(query))
-        total.update(algorithm.work)
-    algorithm.work = dict(total)
-    return answers
-
-
 def timed_call(
     call: Callable[..., Answered],
     *arguments: Any,
@@ -84,7 +63,8 @@ def measure_in_turn(
     questions: Sequence[Any],
     repeats: int,
     check: Callable[[str, int, Any], None],
-    ask: Ask = ask_one,
+    *,
+    batched: bool = False,
 ) -> dict[str, Measured]:
     """Time every question on every algorithm, `repeats` times."""
     names = list(algorithms)
@@ -98,11 +78,11 @@ def measure_in_turn(
         for number, question in enumerate(questions):
             for name in names[start:] + names[:start]:
                 algorithm = algorithms[name]
-                elapsed, answer = timed(algorithm, question, ask)
+                elapsed, answer = timed(algorithm, question, batched)
                 seconds[name][:, number, repeat] = elapsed
                 work[name][number].append(algorithm.work)
                 check(name, number, answer)
-    batch = len(questions[0]) if ask is ask_batch else None
+    batch = len(questions[0]) if batched else None
     return {
         name: Measured(*seconds[name], [_merge(repeated) for repeated in work[name]], batch)
         for name in names
@@ -110,18 +90,20 @@ def measure_in_turn(
 
 
 def timed(
-    algorithm: Algorithm, question: Any, ask: Ask = ask_one
+    algorithm: Algorithm, question: Any, batched: bool = False
 ) -> tuple[tuple[float, float], Any]:
     """Run a question; return its wall and processor seconds, and the answer."""
-    _synchronise(algorithm.device)
+    ask = algorithm.query_batch if batched else algorithm.query
+    wait_for(algorithm.device)
     time.sleep(QUIET_SECONDS)
     wall, processor = time.perf_counter(), time.process_time()
-    answer = ask(algorithm, question)
-    _synchronise(algorithm.device)
+    answer = ask(question)
+    wait_for(algorithm.device)
     return (time.perf_counter() - wall, time.process_time() - processor), answer
 
 
-def _synchronise(device: torch.device) -> None:
+def wait_for(device: torch.device) -> None:
+    """Wait until a device has done what it was given."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 

@@ -13,11 +13,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.datasets.tables import WEB_LAKES, web_sources
-from pexeso.errors import TableReadError
+from benchmarks.datasets.tables import WEB_LAKES, folder_tables, unpacked
 from pexeso.lake.choose import profile_columns
-from pexeso.lake.containers.reader import read_table
-from pexeso.lake.files import find_tables
 from pexeso.lake.tokens import distinct_tokens
 
 MIN_ROWS, MIN_DISTINCT = 5, 2
@@ -48,8 +45,8 @@ class TokenSets:
 def token_sets(name: str, seed: int = 0) -> TokenSets:
     """Read a real lake that lies next to the repository, or draw a lake of `name` sets."""
     if name in WEB_LAKES:
-        with web_sources([name]).open() as folders:
-            return folder_sets(folders[name])
+        with unpacked(name) as folder:
+            return folder_sets(folder)
     offsets, numbers = power_law_lake(int(name), seed=seed)
     owners = np.repeat(np.arange(int(name)), np.diff(offsets))
     return TokenSets(owners, texts_of(numbers), int(name))
@@ -75,11 +72,7 @@ def token_pairs(
 
 
 def _columns(folder: Path) -> Iterator[pa.StringArray]:
-    for file in find_tables(folder)[0]:
-        try:
-            table = read_table(file.path)
-        except TableReadError:
-            continue
+    for _, table in folder_tables(folder):
         for values, profile in zip(table.columns, profile_columns(table.columns), strict=True):
             if (
                 profile.kind != "empty"

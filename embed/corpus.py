@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from embed.words import as_strings, hash_strings
-from pexeso.errors import EmbedderError, InputError, OutputError
+from pexeso.errors import EmbedderError, InputError, OutputError, failing_as
 from pexeso.runtime.ranges import mixed
 from pexeso.runtime.threads import release_unused
 
@@ -76,15 +76,11 @@ def write_corpus(
     for batch in batches:
         sample.add(batch.column(GROUP), batch.column(VALUE))
     lines = sample.lines(values_per_line)
-    try:
-        with Path(path).open("wb") as file:
-            for start in range(0, len(lines), _LINES_PER_WRITE):
-                block = lines.slice(start, _LINES_PER_WRITE)
-                file.write(b"\n".join(block.cast(pa.large_binary()).to_pylist()) + b"\n")
-    except OSError as error:
-        raise OutputError(
-            f"The training corpus {path} cannot be written: {error.strerror or error}."
-        ) from error
+    what = f"The training corpus {path} cannot be written"
+    with failing_as(OutputError, what), Path(path).open("wb") as file:
+        for start in range(0, len(lines), _LINES_PER_WRITE):
+            block = lines.slice(start, _LINES_PER_WRITE)
+            file.write(b"\n".join(block.cast(pa.large_binary()).to_pylist()) + b"\n")
     n_bytes, n_lines = lines.nbytes, len(lines)
     del lines
     release_unused(n_bytes)
@@ -118,19 +114,15 @@ def weighed_words(path: str | Path | None) -> tuple[pa.LargeStringArray, np.ndar
 def _count_words(path: str | Path) -> tuple[int, Counter[bytes]]:
     words: Counter[bytes] = Counter()
     n_lines, rest = 0, b""
-    try:
-        with Path(path).open("rb") as file:
-            while block := file.read(_READ_BYTES):
-                n_lines += block.count(b"\n")
-                block = rest + block
-                # The last piece may go on in the next block.
-                cut = max(block.rfind(b" "), block.rfind(b"\n")) + 1
-                rest = block[cut:]
-                words.update(block[:cut].split())
-    except OSError as error:
-        raise EmbedderError(
-            f"The training corpus {path} cannot be read: {error.strerror or error}."
-        ) from error
+    what = f"The training corpus {path} cannot be read"
+    with failing_as(EmbedderError, what), Path(path).open("rb") as file:
+        while block := file.read(_READ_BYTES):
+            n_lines += block.count(b"\n")
+            block = rest + block
+            # The last piece may go on in the next block.
+            cut = max(block.rfind(b" "), block.rfind(b"\n")) + 1
+            rest = block[cut:]
+            words.update(block[:cut].split())
     words.update(rest.split())
     return n_lines, words
 

@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from embed.corpus import WEIGHTED, CorpusCounts, check_value_vectors, count_corpus, rarity
 from embed.subword import SubwordEmbedder, mean_word_vector
-from pexeso.errors import EmbedderError, InputError
+from pexeso.errors import EmbedderError, InputError, failing_as
 from pexeso.runtime.compiled import compiled
 from pexeso.runtime.extras import require
 
@@ -68,7 +68,7 @@ def require_whole(path: Path) -> _Layout:
 
     The layout is that of `FastText::saveModel` of fastText 0.9.2.
     """
-    try:
+    with failing_as(EmbedderError, f"{path} cannot be read"):
         n_bytes = path.stat().st_size
         with path.open("rb") as file:
             head = file.read(_HEAD.size)
@@ -76,8 +76,6 @@ def require_whole(path: Path) -> _Layout:
             raise EmbedderError(f"{path} is not a fastText model (a .bin file saved by fastText).")
         _, version, *options, n_entries, n_words, _, _, n_pruned = _HEAD.unpack(head)
         data = np.memmap(path, np.uint8, "r")
-    except OSError as error:
-        raise EmbedderError(f"{path} cannot be read: {error.strerror or error}.") from error
     dimensions, kind, min_n, max_n = (options[place] for place in (0, 7, 9, 10))
     end = loops.end_of_entries(data, _HEAD.size, n_entries)
     offset, shapes = end + 8 * max(n_pruned, 0), []

@@ -37,7 +37,7 @@ import pyarrow as pa
 from numpy.lib import format as npy
 
 from embed.protocol import Embedder, Values
-from pexeso.errors import EmbedderError, OutputError
+from pexeso.errors import EmbedderError, OutputError, failing_as
 from pexeso.runtime.buffers import string_buffers
 from pexeso.runtime.checks import require_choice
 
@@ -183,27 +183,13 @@ def fingerprint(kind: str, options: Mapping[str, Any], parts: Mapping[str, Part]
 @contextmanager
 def writing_model(folder: Path) -> Iterator[None]:
     """Make a folder to write a model into; OutputError if it is not empty or a write fails."""
-    try:
+    with failing_as(OutputError, f"The folder {folder} for the model cannot be made"):
         folder.mkdir(parents=True, exist_ok=True)
         occupied = any(folder.iterdir())
-    except OSError as error:
-        raise OutputError(
-            f"The folder {folder} for the model cannot be made: {error.strerror or error}."
-        ) from error
     if occupied:
         raise OutputError(f"The folder {folder} is not empty; save the model to a new folder.")
-    with _failures_explained(folder):
+    with failing_as(OutputError, f"The model cannot be written to {folder}"):
         yield
-
-
-@contextmanager
-def _failures_explained(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(
-            f"The model cannot be written to {folder}: {error.strerror or error}."
-        ) from error
 
 
 def write_description(
@@ -231,7 +217,7 @@ def write_description(
 def set_precision(folder: Path, precision: str) -> None:
     """Note in the description of a model that was just written how its vectors are rounded."""
     description, _ = _read_description(folder)
-    with _failures_explained(folder):
+    with failing_as(OutputError, f"The model cannot be written to {folder}"):
         (folder / DESCRIPTION).write_bytes(_pretty({**description, "precision": precision}))
 
 

@@ -24,6 +24,14 @@ Messages are one sentence or two: what, where, what is allowed, what was got, th
 All of them survive pickling, so that a failure in a worker process arrives whole.
 """
 
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 class PexesoError(Exception):
     """Base of every error that pexeso raises on purpose."""
@@ -91,3 +99,12 @@ class IndexVersionError(StoredIndexError):
 
 class IndexCorruptError(StoredIndexError):
     """A file of the index is missing, cut short or changed."""
+
+
+@contextmanager
+def failing_as(kind: type[PexesoError], what: str, way_out: str = "") -> Iterator[None]:
+    """Raise an error of a kind where the system fails: what cannot be done, and why it says so."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{what}: {error.strerror or error}.{way_out}") from error

@@ -42,20 +42,15 @@ class Market:
     options: dict[str, object] = field(default_factory=dict)
 
 
-def column_prices(table: pa.Table) -> dict[str, float]:
-    """Return the price of each column: its entropy in bits."""
-    return {name: projection_price(table, [name]) for name in table.column_names}
-
-
 def market_of(
     about: About, tables: Iterable[tuple[str, pa.Table]], options: Mapping[str, object]
 ) -> Market:
-    """Return a market whose tables have the prices of their columns."""
+    """Return a market whose columns have prices: their entropy in bits."""
     tables = dict(tables)
     prices = {
-        (name, column): price
+        (name, column): projection_price(table, [column])
         for name, table in tables.items()
-        for column, price in column_prices(table).items()
+        for column in table.column_names
     }
     return Market(about, tables, prices, dict(options))
 

@@ -25,7 +25,6 @@ import pyarrow.parquet as pq
 from benchmarks.acquisition.market import About, Query, determined
 from benchmarks.datasets.tpch import TABLES, write_tpch
 from pexeso.acquisition.quality import Dependency
-from pexeso.errors import InputError
 
 # Draws that are the same on every machine.
 #
@@ -47,10 +46,7 @@ class Draws:
 
     def below(self, n: int, limit: int | np.ndarray) -> np.ndarray:
         """Return whole numbers from 0 below a limit, each as likely: int64 (n,)."""
-        limits = np.asarray(limit).astype(np.uint64)
-        if n and not limits.all():
-            raise InputError("A draw needs a limit of at least 1, got 0.")
-        return (self.raw(n) % limits).astype(np.int64)
+        return (self.raw(n) % np.asarray(limit).astype(np.uint64)).astype(np.int64)
 
     def between(self, n: int, first: int, last: int) -> np.ndarray:
         """Return whole numbers from the first to the last, each as likely: int64 (n,)."""
@@ -107,12 +103,11 @@ def with_wrong_values(
     seed: int,
     market: str,
     table_name: str,
-    percent: int = DAMAGED_PERCENT,
 ) -> pa.Table:
     """Make one value wrong in some rows."""
     n = table.num_rows
     draws = Draws(seed, market, table_name, "wrong values")
-    rows = np.sort(draws.order(n)[: n * percent // 100])
+    rows = np.sort(draws.order(n)[: n * DAMAGED_PERCENT // 100])
     encoded = {}
     for name in sorted({dependency.right for dependency in dependencies}):
         column = table.column(name).combine_chunks().dictionary_encode()
@@ -210,25 +205,19 @@ ABOUT = About(
 line items, and from orders by customers, suppliers and nations to regions."""
 
 
-def tpch_tables(
-    scale: float = SCALE, *, seed: int = 0, files: Path | None = None
-) -> Iterator[tuple[str, pa.Table]]:
+def tpch_tables(scale: float = SCALE, *, seed: int = 0) -> Iterator[tuple[str, pa.Table]]:
     """Make the tables of the market, with their names, one after the other."""
     with tempfile.TemporaryDirectory(prefix="pexeso-benchmark-") as temporary:
-        folder = Path(temporary) if files is None else files
-        if not all((folder / f"{name}.parquet").is_file() for name in TABLES):
-            write_tpch(folder, scale)
+        folder = Path(temporary)
+        write_tpch(folder, scale)
         for name in TABLES:
             table = clean_table(folder, name)
             if name in ABOUT.damaged:
                 table = with_wrong_values(
                     table, ABOUT.dependencies[name], seed=seed, market=NAME, table_name=name
                 )
-            columns = _JOIN_COLUMNS[name]
-            yield (
-                name,
-                with_join_columns(table, columns, seed=seed, market=NAME, table_name=name),
-            )
+            names = _JOIN_COLUMNS[name]
+            yield name, with_join_columns(table, names, seed=seed, market=NAME, table_name=name)
 
 
 def clean_table(folder: Path, name: str) -> pa.Table:

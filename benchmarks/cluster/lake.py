@@ -32,9 +32,6 @@ _FACTOR, _SHIFT = 6_180_339_887, 2_718_281_828  # the factor has no divisor in c
 N_WORDS = len(_SYLLABLES) ** _PLACES
 """How many numbers have a word of their own."""
 
-MOST_IDS = (2**63 - 1 - _SHIFT) // _FACTOR
-"""Numbers below it are scrambled without overflow."""
-
 WAYS = (
     "{}",
     "{} in capitals",

@@ -23,7 +23,7 @@ import click
 from benchmarks.cluster import lake
 from benchmarks.cluster.lake import WIDTH
 from benchmarks.cluster.spark_cluster import running_cluster
-from benchmarks.commands import benchmark, setting
+from benchmarks.commands import COUNT, benchmark, setting
 from benchmarks.origin import environment_with_this_code
 from benchmarks.report import markdown_table
 from pexeso.errors import InputError, PexesoError
@@ -40,10 +40,10 @@ Answers = Sequence[Mapping[tuple[str, str], int]]
 @dataclass(frozen=True)
 class Setup:
     columns: int = setting(10_000, "Of the lake.")
-    queries: int = setting(100, type=click.IntRange(1))
+    queries: int = setting(100, type=COUNT)
     planted: int = setting(8, "Columns that share values with a query column.")
-    workers: int = setting(3, "Of one core each.", type=click.IntRange(1))
-    partitions: int = setting(4, "Of the index.", type=click.IntRange(1))
+    workers: int = setting(3, "Of one core each.", type=COUNT)
+    partitions: int = setting(4, "Of the index.", type=COUNT)
     executor_memory: str = setting("1g", "Of the Java of each worker.")
     driver_memory: str = setting("2g", "Of the Java of the driver.")
     max_distance: float = setting(0.05)

@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -51,7 +50,7 @@ class Cluster:
 
 
 @contextmanager
-def running_cluster(n_workers: int = 2, *, cores: int = 1, memory: str = "1g") -> Iterator[Cluster]:
+def running_cluster(n_workers: int = 2, *, memory: str = "1g") -> Iterator[Cluster]:
     """Start a master and workers on free ports of 127.0.0.1; leave no process behind."""
     started: list[subprocess.Popen[bytes]] = []
     with tempfile.TemporaryDirectory(prefix="pexeso-cluster-", ignore_cleanup_errors=True) as name:
@@ -63,7 +62,7 @@ def running_cluster(n_workers: int = 2, *, cores: int = 1, memory: str = "1g") -
             workers = []
             for number in range(n_workers):
                 worker_folder = folder / f"worker{number}"
-                arguments = ["--port", "0", "--cores", str(cores), "--memory", memory]
+                arguments = ["--port", "0", "--cores", "1", "--memory", memory]
                 arguments += ["--work-dir", str(worker_folder), url]
                 workers.append(_start("worker.Worker", arguments, worker_folder, folder))
                 started.append(workers[-1][0])
@@ -141,10 +140,3 @@ def _end(processes: list[subprocess.Popen[bytes]]) -> None:
     for process in processes:
         process.wait()
     psutil.wait_procs(family, timeout=30)
-
-
-if __name__ == "__main__":
-    with running_cluster() as cluster:
-        sys.stdout.write(f"{cluster.url}\n")
-        sys.stdout.flush()
-        sys.stdin.read()

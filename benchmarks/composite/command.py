@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from benchmarks.commands import benchmark, setting
 from benchmarks.composite.published_filter import PublishedXash
-from benchmarks.datasets.tables import web_sources
+from benchmarks.datasets.tables import folder_tables, unpacked
 from benchmarks.datasets.tpch import write_tpch
 from benchmarks.machine import pin_threads
 from benchmarks.timing import timed_call
@@ -25,8 +25,6 @@ from pexeso.composite.row_keys import RowKeys, build_row_keys, filters_of, row_k
 from pexeso.composite.search import KeyMatches, KeyQuery, key_query, search_keys
 from pexeso.engine.lists import offsets_of
 from pexeso.errors import InputError, LakeError, PexesoError
-from pexeso.lake.containers.reader import read_table
-from pexeso.lake.files import find_tables
 from pexeso.lake.tokens import key_texts
 from pexeso.registry import DEFAULT_FILTERS
 
@@ -52,9 +50,7 @@ def table_texts(rows: RowKeys, table: int, columns: list[int]) -> list[pa.Array]
     ]
 
 
-def drawn_questions(
-    rows: RowKeys, m: int, n: int, *, most_keys: int = MOST_ROWS, seed: int = 0
-) -> list[Question]:
+def drawn_questions(rows: RowKeys, m: int, n: int, *, seed: int = 0) -> list[Question]:
     """Draw tables, and m columns of each, all alike; at most `MOST_ROWS` rows of a table."""
     rng = np.random.default_rng(seed)
     usable = np.flatnonzero((rows.widths >= m) & (np.diff(rows.table_rows) >= LEAST_ROWS))
@@ -63,11 +59,11 @@ def drawn_questions(
         table = int(rng.choice(usable))
         columns = rng.choice(int(rows.widths[table]), m, replace=False).tolist()
         query = key_query([texts[:MOST_ROWS] for texts in table_texts(rows, table, columns)])
-        if 2 <= query.n_keys <= most_keys:
+        if query.n_keys >= 2:
             questions.append(Question(query, table))
         if len(questions) == n:
             return questions
-    raise LakeError(f"The lake has no {n:,} keys of {m} columns with 2 to {most_keys:,} values.")
+    raise LakeError(f"The lake has no {n:,} keys of {m} columns with 2 to {MOST_ROWS:,} values.")
 
 
 K, REPEATS = 10, 3
@@ -169,42 +165,32 @@ _NOISE = 0.1
 _FIRST_YEAR, _YEARS = 1900, 150
 
 
-def load_lake(name: str, *, scale: float = SCALE, n_rows: int = N_ROWS, seed: int = 0) -> RowKeys:
+def load_lake(name: str, *, scale: float = SCALE, n_rows: int = N_ROWS) -> RowKeys:
     """Load a lake, without super keys."""
     if name == TPCH:
         return build_row_keys(tpch_tables(scale))
     if name == POWER_LAW:
-        return power_law_rows(n_rows, seed=seed)
+        return power_law_rows(n_rows)
     if name in REAL:
-        with web_sources([name]).open() as folders:
-            return build_row_keys(folder_tables(folders[name]))
+        with unpacked(name) as folder:
+            return build_row_keys(compared_tables(folder))
     if not Path(name).is_dir():
         raise LakeError(f"Lakes are {', '.join(LAKES)}, or a folder of tables. Got {name!r}.")
-    return build_row_keys(folder_tables(Path(name)))
+    return build_row_keys(compared_tables(Path(name)))
 
 
-def folder_tables(folder: Path) -> Iterator[pa.Table]:
+def compared_tables(folder: Path) -> Iterator[pa.Table]:
     """Read the tables of a folder, cells in the form in which they are compared."""
-    for file in find_tables(folder)[0]:
-        try:
-            columns = read_table(file.path).columns
-        except PexesoError:
-            continue
-        yield _normalised(columns)
+    for _, table in folder_tables(folder):
+        names = [str(number) for number in range(len(table.columns))]
+        yield pa.table([key_texts(column) for column in table.columns], names=names)
 
 
 def tpch_tables(scale: float) -> Iterator[pa.Table]:
     """Make the eight tables of TPC-H."""
     with tempfile.TemporaryDirectory(prefix="pexeso-benchmark-") as folder:
         write_tpch(Path(folder), scale, file_format="csv")
-        yield from folder_tables(Path(folder))
-
-
-def _normalised(columns: list[pa.Array]) -> pa.Table:
-    return pa.table(
-        [key_texts(column) for column in columns],
-        names=[str(number) for number in range(len(columns))],
-    )
+        yield from compared_tables(Path(folder))
 
 
 def power_law_rows(n_rows: int, *, seed: int = 0) -> RowKeys:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import islice
 
 from pexeso.acquisition.graph import JoinEdge, JoinGraph
 from pexeso.acquisition.plans import AcquisitionRequest, Terminal
@@ -27,49 +26,17 @@ def other_end(edge: JoinEdge, table: str) -> str:
     return edge.right if table == edge.left else edge.left
 
 
-MAX_COVERS = 64
-"""Beyond it covers are not listed but one is built for each landmark, of tables that are near."""
-
 Cover = tuple[str, ...]
 
-_MAX_BRANCHES = 20_000
-"""Sets that are tried when covers are listed: their number can be exponential in the columns."""
 
-
-def minimal_covers(terminals: Sequence[Terminal], max_covers: int = MAX_COVERS) -> list[Cover]:
-    """Return all minimal covers of the columns of a request."""
+def minimal_covers(terminals: Sequence[Terminal]) -> list[Cover]:
+    """Return all minimal covers of the columns of a request; they can be exponentially many."""
     groups = sorted({frozenset(terminal.tables) for terminal in terminals}, key=_order)
-    covers = set()
-    for n, cover in enumerate(islice(_covers(groups, frozenset()), _MAX_BRANCHES + 1)):
-        if n == _MAX_BRANCHES:
-            return []
-        if cover is not None:
-            covers.add(tuple(sorted(cover)))
-        if len(covers) > max_covers:
-            return []
-    return sorted(covers, key=lambda cover: (len(cover), cover))
+    return sorted(set(_covers(groups, frozenset())), key=lambda cover: (len(cover), cover))
 
 
-def near_cover(terminals: Sequence[Terminal], distances: Mapping[str, float]) -> Cover:
-    """Return a minimal cover of tables that are near, by a greedy choice."""
-    groups = {frozenset(terminal.tables) for terminal in terminals}
-    chosen: set[str] = set()
-    left = set(groups)
-    while left:
-        gains = Counter(table for group in left for table in group)
-        best = min(gains, key=lambda name: ((distances[name] + 1e-9) / gains[name], name))
-        chosen.add(best)
-        left = {group for group in left if best not in group}
-    # What was taken early can be needless in the end: far tables are the first to go.
-    for table in sorted(chosen, key=lambda name: (-distances[name], name)):
-        if all(group & (chosen - {table}) for group in groups):
-            chosen.remove(table)
-    return tuple(sorted(chosen))
-
-
-def _covers(groups: Sequence[frozenset[str]], chosen: frozenset[str]) -> Iterator[Cover | None]:
-    """Yield minimal covers that have the chosen tables, some twice, and None at each branch."""
-    yield None
+def _covers(groups: Sequence[frozenset[str]], chosen: frozenset[str]) -> Iterator[Cover]:
+    """Yield minimal covers that have the chosen tables, some twice."""
     left = [group for group in groups if not group & chosen]
     if not left:
         yield tuple(sorted(chosen))
@@ -169,10 +136,8 @@ def minimal_graphs(
     graph: JoinGraph,
     request: AcquisitionRequest,
     landmarks: Sequence[Landmark],
-    max_covers: int = MAX_COVERS,
 ) -> list[MinimalGraph]:
     """Return the minimal graphs of a request, whatever its bounds, least weight first."""
-    known: dict[tuple[Terminal, ...], list[Cover]] = {}
     graphs = set()
     for landmark in landmarks:
         terminals = tuple(
@@ -181,9 +146,7 @@ def minimal_graphs(
         )
         if not all(terminal.tables for terminal in terminals):
             continue
-        if terminals not in known:
-            known[terminals] = minimal_covers(terminals, max_covers)
-        for cover in known[terminals] or [near_cover(terminals, landmark.distances)]:
+        for cover in minimal_covers(terminals):
             pairs = {pair for table in cover for pair in landmark.path(table)}
             pairs = _pruned(pairs, set(cover))
             graphs.add(_minimal_graph(graph, request, pairs, cover))

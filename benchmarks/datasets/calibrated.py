@@ -82,8 +82,6 @@ class CalibratedModel:
         return LEAST_COLUMNS / self.n_columns
 
     def size_at(self, scale: float) -> tuple[int, int]:
-        if not 0.0 < scale <= 1.0:
-            raise InputError(f"The scale must lie in (0, 1]. Got {scale} instead.")
         n_values, n_columns = round(self.n_values * scale), round(self.n_columns * scale)
         if n_columns < LEAST_COLUMNS:
             raise InputError(
@@ -216,8 +214,6 @@ def _spectrum(dimensions: int, decay: float) -> torch.Tensor:
 
 
 def plan_lake(model: CalibratedModel, scale: float, seed: int) -> ColumnPlan:
-    """Check scale and seed, and draw the columns."""
+    """Draw the columns of a lake."""
     n_values, n_columns = model.size_at(scale)
-    if not 0 <= seed < 1 << 63:
-        raise InputError(f"The seed must lie between 0 and 2**63 - 1. Got {seed} instead.")
     return plan_columns(n_values, n_columns, seed)

@@ -44,6 +44,10 @@ class CalibratedData:
     def name(self) -> str:
         return self.model.name
 
+    @property
+    def variant(self) -> str:
+        return f"{self.model.dimensions}d" + ("" if self.scale == 1 else f"-x{self.scale:g}")
+
     def load(self) -> BenchmarkLake:
         """Make the lake, or map the one in the cache."""
         key = key_of(

@@ -23,8 +23,8 @@ class RandomData:
     seed: int = 0
 
     @property
-    def name(self) -> str:
-        return "random"
+    def variant(self) -> str:
+        return f"{self.dimensions}d"
 
     def load(self) -> BenchmarkLake:
         """Make the lake, with values in families of four."""
@@ -43,7 +43,7 @@ class RandomData:
         value_rows = generator.integers(1, 4, sum(sizes))
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         return BenchmarkLake(
-            self.name,
+            "random",
             vectors,
             offsets,
             np.concatenate(columns).astype(np.int64),

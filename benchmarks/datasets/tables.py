@@ -8,7 +8,7 @@ from __future__ import annotations
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,15 +18,17 @@ import pyarrow.compute as pc
 
 from benchmarks.datasets.cache import file_digest, key_of, load_or_make
 from benchmarks.lake import BenchmarkLake
+from benchmarks.origin import ROOT
 from embed.corpus import write_corpus
 from embed.registry import create_embedder, needs_corpus
-from pexeso.errors import InputError, LakeError
+from pexeso.errors import InputError, LakeError, PexesoError
 from pexeso.lake.choose import ColumnRules
-from pexeso.lake.files import find_tables
+from pexeso.lake.containers.reader import read_table
+from pexeso.lake.files import TableFile, find_tables
 from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.lake.readers.table import Table
 from pexeso.lake.records import lake_records
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 SHARED = ROOT.parent / "shared" / "data"
 WEB_LAKES = ("wikitables", "fivethirtyeight", "pudding")
 MODELS = ("fasttext", "hashing")
@@ -48,30 +50,52 @@ class Sources:
     open: Callable[[], AbstractContextManager[dict[str, Path]]]
 
 
+def shared_archive(name: str, archive: str = "tables", shared: Path = SHARED) -> Path:
+    """Return the archive of a data set that lies next to the repository."""
+    path = shared / name / f"{archive}.tar.gz"
+    if not path.is_file():
+        raise InputError(
+            f"The data set {name} is not on this machine: there is no {name}/{path.name} in "
+            f"{shared}. The data sets demo and random need nothing."
+        )
+    return path
+
+
+def unpack(archive: Path, folder: Path) -> Path:
+    """Unpack an archive into a folder; return the one that it holds, if it is named as its set."""
+    with tarfile.open(archive) as files:
+        files.extractall(folder, filter="data")
+    inside = folder / archive.parent.name
+    return inside if inside.is_dir() else folder
+
+
+@contextmanager
+def unpacked(name: str, archive: str = "tables", shared: Path = SHARED) -> Iterator[Path]:
+    """Yield the folder of a shared data set for as long as the block lasts."""
+    path = shared_archive(name, archive, shared)
+    with tempfile.TemporaryDirectory(prefix="pexeso-benchmark-") as folder:
+        yield unpack(path, Path(folder))
+
+
+def folder_tables(folder: Path) -> Iterator[tuple[TableFile, Table]]:
+    """Read the tables of a folder; files that are no tables are left out."""
+    for file in find_tables(folder)[0]:
+        try:
+            yield file, read_table(file.path)
+        except PexesoError:
+            continue
+
+
 def web_sources(names: Sequence[str] = WEB_LAKES) -> Sources:
     """Return real lakes that lie next to the repository."""
-    archives = {name: SHARED / name / "tables.tar.gz" for name in names}
-    absent = [
-        f"../shared/data/{name}/tables.tar.gz"
-        for name, path in archives.items()
-        if not path.is_file()
-    ]
-    if absent:
-        raise LakeError(
-            "The data set web is made of tables that lie next to the repository, and "
-            f"{', '.join(absent)} is not there. "
-            "The data sets demo and random need nothing."
-        )
+    digests = {name: file_digest(shared_archive(name)) for name in names}
 
     @contextmanager
-    def unpacked() -> Iterator[dict[str, Path]]:
-        with tempfile.TemporaryDirectory(prefix="pexeso-benchmark-") as folder:
-            for name, path in archives.items():
-                with tarfile.open(path) as tables:
-                    tables.extractall(Path(folder) / name, filter="data")
-            yield {name: Path(folder) / name for name in archives}
+    def opened() -> Iterator[dict[str, Path]]:
+        with ExitStack() as stack:
+            yield {name: stack.enter_context(unpacked(name)) for name in names}
 
-    return Sources({name: file_digest(path) for name, path in archives.items()}, unpacked)
+    return Sources(digests, opened)
 
 
 def demo_sources() -> Sources:
@@ -104,6 +128,10 @@ class TablesData:
             raise InputError(
                 f"Models of benchmark lakes are {', '.join(MODELS)}. Got {self.model!r} instead."
             )
+
+    @property
+    def variant(self) -> str:
+        return f"{self.model}-{self.dimensions}d"
 
     def load(self) -> BenchmarkLake:
         """Make the lake, or read it from the cache."""
@@ -141,7 +169,9 @@ class TablesData:
             )
         with tempfile.TemporaryDirectory(prefix="pexeso-benchmark-") as folder:
             corpus = Path(folder) / "corpus.txt"
-            write_training_text(column, encoded, corpus, self.seed)
+            # As the build of an index does.
+            pairs = pa.table({"group": column, "value": encoded.dictionary_decode()})
+            write_corpus(pairs.to_batches(), corpus, seed=self.seed)
             embedder = create_embedder(
                 self.model, corpus=corpus, dimensions=self.dimensions, seed=self.seed
             )
@@ -151,77 +181,27 @@ class TablesData:
 def read_postings(
     folders: Mapping[str, Path], rules: ColumnRules, normaliser: Normaliser
 ) -> pa.Table:
-    """Read the values of every kept column of lakes."""
-    return pa.concat_tables(
-        _read_folder(folder, name, rules, normaliser) for name, folder in folders.items()
-    )
-
-
-def write_training_text(
-    column: np.ndarray, encoded: pa.DictionaryArray, corpus: Path, seed: int
-) -> None:
-    """Write the text that a model is trained on, as the build of an index does."""
-    pairs = pa.table({"group": column, "value": encoded.dictionary_decode()})
-    write_corpus(pairs.to_batches(), corpus, seed=seed)
-
-
-def _read_folder(folder: Path, name: str, rules: ColumnRules, normaliser: Normaliser) -> pa.Table:
-    """Read the values of every kept column of a lake (`_POSTINGS`)."""
+    """Read the values of every kept column of lakes (`_POSTINGS`)."""
     pieces = [_POSTINGS.empty_table()]
-    for file in find_tables(folder)[0]:
-        records = pa.Table.from_batches(lake_records([file], rules, normaliser))
-        kind = records["record"]
-        names = dict(
-            records.filter(pc.equal(kind, "column"))
-            .select(["position", "name"])
-            .to_pandas()
-            .itertuples(index=False)
-        )
-        values = records.filter(pc.equal(kind, "value"))
-        pieces.append(
-            pa.table(
-                [
-                    pa.repeat(f"{name}/{file.table}", len(values)),
-                    pa.array(
-                        [names[position] for position in values["position"].to_pylist()],
-                        pa.string(),
-                    ),
-                    *values.select(_POSTINGS.names[2:]).columns,
-                ],
-                schema=_POSTINGS,
+    for lake, folder in folders.items():
+        for file in find_tables(folder)[0]:
+            records = pa.Table.from_batches(lake_records([file], rules, normaliser))
+            columns, values = (
+                records.filter(pc.equal(records["record"], kind)) for kind in ("column", "value")
             )
-        )
+            table = pa.repeat(f"{lake}/{file.table}", len(values))
+            name = columns["name"].take(pc.index_in(values["position"], columns["position"]))
+            cells = values.select(_POSTINGS.names[2:]).columns
+            pieces.append(pa.table([table, name, *cells], schema=_POSTINGS))
     return pa.concat_tables(pieces)
 
 
 def number_columns(postings: pa.Table) -> tuple[np.ndarray, list[str]]:
     """Return the column number of each posting, and the names of the columns."""
     keys = ["table", "name", "position"]
-    columns = (
-        postings.select(keys)
-        .group_by(keys)
-        .aggregate([])
-        .sort_by([(key, "ascending") for key in keys])
-    )
-    # A column's postings stand together: its number belongs to each of a run.
-    number_of = {
-        (row["table"], row["position"]): number for number, row in enumerate(columns.to_pylist())
-    }
-    starts, sizes = _runs(postings)
-    first = postings.select(["table", "position"]).take(pa.array(starts)).to_pylist()
-    numbers = np.array([number_of[row["table"], row["position"]] for row in first])
-    return np.repeat(numbers, sizes), [
-        f"{row['table']}:{row['name']}" for row in columns.to_pylist()
-    ]
-
-
-def _runs(postings: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first row and the length of every run of postings of one column."""
-    table = pc.dictionary_encode(postings["table"].combine_chunks()).indices.to_numpy()
-    position = postings["position"].to_numpy()
-    new = np.flatnonzero((np.diff(table) != 0) | (np.diff(position) != 0)) + 1
-    starts = np.concatenate([[0], new])
-    return starts, np.diff(np.append(starts, len(postings)))
+    columns = postings.select(keys).to_pandas().groupby(keys)
+    names = [f"{table}:{name}" for table, name, _ in columns.size().index]
+    return columns.ngroup().to_numpy(), names
 
 
 def _lake(

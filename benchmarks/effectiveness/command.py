@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from benchmarks.commands import benchmark, setting
+from benchmarks.commands import benchmark, refuse_unknown, setting
 from benchmarks.effectiveness import similar
 from benchmarks.effectiveness.automatic import automatic_columns, automatic_distances
 from benchmarks.effectiveness.found_pairs import FoundPairs, found_by_values
@@ -38,7 +38,6 @@ from benchmarks.effectiveness.partners import scores_of_partners
 from benchmarks.effectiveness.report import Scores, scores_of, tables_of
 from benchmarks.effectiveness.searched import ranked_pairs
 from benchmarks.effectiveness.sets import DATA, TruthSet, shared_set
-from pexeso.errors import InputError
 
 LOGGER = logging.getLogger(__name__)
 
@@ -116,7 +115,7 @@ def _scores(truth: TruthSet, shop: Workshop, name: str) -> Scores:
     """Score a method at thresholds that are tuned, fold by fold."""
     method, scores = make_method(name, shop), {}
     if truth.judged:
-        scores |= _scores_of_columns(truth, founds_of(method, truth.judged))
+        scores |= scores_of(truth.judged, founds_of(method, truth.judged))
     if truth.tasks:
         joined = [join_nearest(method, task) for task in truth.tasks]
         scores["values"] = scores_of_values(joined, method.nearest_thresholds)
@@ -124,7 +123,7 @@ def _scores(truth: TruthSet, shop: Workshop, name: str) -> Scores:
 
 
 def _scores_of_ranked(truth: TruthSet, shop: Workshop, name: str) -> Scores:
-    return _scores_of_columns(truth, [ranked_pairs(truth.judged, shop.index())])
+    return scores_of(truth.judged, [ranked_pairs(truth.judged, shop.index())])
 
 
 def _scores_of_automatic(truth: TruthSet, shop: Workshop, name: str) -> Scores:
@@ -149,10 +148,6 @@ _MEASURED_BY: dict[str, Callable[[TruthSet, Workshop, str], Scores]] = {
     AUTOMATIC: _scores_of_automatic,
 }
 """Methods that are not one similarity with thresholds to tune."""
-
-
-def _scores_of_columns(truth: TruthSet, founds: Sequence[FoundPairs]) -> Scores:
-    return scores_of(truth.judged, founds)
 
 
 def _with_partners(scores: Scores, truth: TruthSet, method: Method) -> Scores:
@@ -191,31 +186,20 @@ class Effectiveness:
 @benchmark("effectiveness", Effectiveness, tables_of)
 def main(settings: Effectiveness) -> Iterator[tuple[str, Result]]:
     """Measure which joinable columns and values are found, against the alternatives."""
-    names = members(settings.data, DATA, "data sets")
-    methods = members(settings.methods, METHODS, "methods")
+    names = members(settings.data, DATA, "Data sets")
+    methods = members(settings.methods, METHODS, "Methods")
     for name in names:
         with tempfile.TemporaryDirectory(prefix="pexeso-effectiveness-") as work:
             truth = shared_set(name, Path(work))
             folder = Path(settings.indexes or work)
             folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"{name}.pexeso"
-            shop = Workshop(
-                truth.texts,
-                truth.lake,
-                folder,
-                settings.model,
-                path if path.is_dir() else None,
-                settings.sentence_model,
-                name=name,
-            )
+            models = settings.model, settings.sentence_model
+            shop = Workshop(truth.texts, truth.lake, folder, *models, name)
             yield f"effectiveness/{name}", measure(truth, shop, methods)
 
 
 def members(given: str, known: Sequence[str], noun: str) -> list[str]:
     """Read names with commas, or all of those that are known."""
     names = list(known) if given == ALL else [name.strip() for name in given.split(",")]
-    if unknown := [name for name in names if name not in known]:
-        raise InputError(
-            f"The {noun} are {', '.join(known)}, or {ALL}. Got {', '.join(map(repr, unknown))}."
-        )
+    refuse_unknown(noun, names, [*known, ALL])
     return names

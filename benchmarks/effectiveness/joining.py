@@ -20,18 +20,15 @@ The last is the recall of asked cells whose partner has no equal folded text.
 """
 
 
-def scores_of_values(
-    joined: Sequence[Joined], thresholds: Sequence[float], seed: int = 0
-) -> dict[str, Any]:
+def scores_of_values(joined: Sequence[Joined], thresholds: Sequence[float]) -> dict[str, Any]:
     """Score a method over tasks."""
     groups, few = _groups(joined)
-    masks, chosen = _by_values(joined, seed) if few else _by_groups(joined, groups, seed)
+    masks, chosen = _by_values(joined) if few else _by_groups(joined, groups)
     return {
         **_scores(
             joined,
             masks,
             [sorted({thresholds[position] for position in positions}) for positions in chosen],
-            seed,
         ),
         "chosen_on": "other values of the task" if few else "other tasks",
     }
@@ -41,14 +38,13 @@ def scores_at(
     joined: Sequence[Joined],
     similarities: Sequence[float],
     thresholds: Sequence[float],
-    seed: int = 0,
 ) -> dict[str, Any]:
     """Score tasks that are each joined from one untuned similarity on."""
     masks = [
         join.similarity >= lowest - TIE for join, lowest in zip(joined, similarities, strict=True)
     ]
     return {
-        **_scores(joined, masks, [[threshold] for threshold in thresholds], seed),
+        **_scores(joined, masks, [[threshold] for threshold in thresholds]),
         "chosen_on": "the values, without labels",
     }
 
@@ -63,17 +59,12 @@ def _scores(
     joined: Sequence[Joined],
     masks: Sequence[np.ndarray],
     thresholds: Sequence[list[float]],
-    seed: int,
 ) -> dict[str, Any]:
     groups, few = _groups(joined)
     rates = np.array(
         [_rates(*_counts(join, mask)) for join, mask in zip(joined, masks, strict=True)]
     )
-    means = (
-        _means_of_drawn_values(joined, masks, seed)
-        if few
-        else _means_of_drawn_groups(rates, groups, seed)
-    )
+    means = _means_of_drawn_values(joined, masks) if few else _means_of_drawn_groups(rates, groups)
     low, high = np.quantile(means, [0.025, 0.975], axis=0).round(4)
     return {
         **_named(rates.mean(0)),
@@ -95,12 +86,12 @@ def best_threshold(f1s: np.ndarray) -> int:
 
 
 def _by_groups(
-    joined: Sequence[Joined], groups: np.ndarray, seed: int
+    joined: Sequence[Joined], groups: np.ndarray
 ) -> tuple[list[np.ndarray], list[list[int]]]:
     """Choose the joined values and the threshold position of each task on the other groups."""
     f1s = np.array([f1_at_thresholds(join) for join in joined])
     positions = np.zeros(len(joined), np.int64)
-    for fold in drawn_folds(np.unique(groups), seed):
+    for fold in drawn_folds(np.unique(groups)):
         held_out = np.isin(groups, fold)
         positions[held_out] = best_threshold(f1s[~held_out])
     return [join.at(position) for join, position in zip(joined, positions, strict=True)], [
@@ -108,12 +99,12 @@ def _by_groups(
     ]
 
 
-def _by_values(joined: Sequence[Joined], seed: int) -> tuple[list[np.ndarray], list[list[int]]]:
+def _by_values(joined: Sequence[Joined]) -> tuple[list[np.ndarray], list[list[int]]]:
     """Choose for some cells of a task on its other cells."""
     masks, chosen = [], []
     for join in joined:
         mask, positions = np.zeros(len(join.similarity), bool), []
-        for fold in drawn_folds(np.arange(len(mask)), seed):
+        for fold in drawn_folds(np.arange(len(mask))):
             rest = np.ones(len(mask), bool)
             rest[fold] = False
             position = best_threshold(f1_at_thresholds(join, rest)[None])
@@ -159,25 +150,22 @@ def _named(rates: np.ndarray) -> dict[str, float]:
     return {name: round(float(rate), 4) for name, rate in zip(COLUMNS, rates, strict=True)}
 
 
-def _means_of_drawn_groups(rates: np.ndarray, groups: np.ndarray, seed: int) -> np.ndarray:
+def _means_of_drawn_groups(rates: np.ndarray, groups: np.ndarray) -> np.ndarray:
     """Draw groups of tasks with replacement; the mean rates of each draw, (`RESAMPLES`, 4)."""
     sizes = np.bincount(groups)
     sums = np.stack([np.bincount(groups, weights=column) for column in rates.T], axis=1)
-    drawn = _draws(len(sizes), seed)
+    drawn = _draws(len(sizes))
     return (drawn @ sums) / (drawn @ sizes)[:, None]
 
 
-def _means_of_drawn_values(
-    joined: Sequence[Joined], masks: Sequence[np.ndarray], seed: int
-) -> np.ndarray:
+def _means_of_drawn_values(joined: Sequence[Joined], masks: Sequence[np.ndarray]) -> np.ndarray:
     """Draw the asked cells of each task with replacement; the mean rates of each draw."""
     totals = [
-        _draws(len(mask), seed) @ _per_cell(join, mask)
-        for join, mask in zip(joined, masks, strict=True)
+        _draws(len(mask)) @ _per_cell(join, mask) for join, mask in zip(joined, masks, strict=True)
     ]  # for each task: (RESAMPLES, counts)
     return np.mean([[_rates(*counts) for counts in draws] for draws in totals], axis=0)
 
 
-def _draws(n: int, seed: int) -> np.ndarray:
+def _draws(n: int) -> np.ndarray:
     """Return how often each of n is drawn, (`RESAMPLES`, n)."""
-    return np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
+    return np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)

@@ -162,17 +162,13 @@ def _labels(
     return labels_of(by_text, query * len(keys) + candidate, matches, linked)
 
 
-def pairs_by_text(
-    texts: Sequence[pa.StringArray],
-    min_matches: int = MIN_MATCHES,
-    min_joinability: float = MIN_JOINABILITY,
-) -> np.ndarray:
+def pairs_by_text(texts: Sequence[pa.StringArray]) -> np.ndarray:
     """Return the pairs of columns with enough folded texts in common."""
     _, held = incidence(
         [[folded for text in column.to_pylist() if (folded := fold(text))] for column in texts]
     )
     common, sizes = (held @ held.T).tocoo(), np.asarray(held.sum(1)).ravel()
-    enough = (common.data >= min_matches) & (common.data >= min_joinability * sizes[common.row])
+    enough = (common.data >= MIN_MATCHES) & (common.data >= MIN_JOINABILITY * sizes[common.row])
     enough &= common.row != common.col
     return np.unique(common.row[enough].astype(np.int64) * len(texts) + common.col[enough])
 

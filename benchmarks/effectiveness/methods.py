@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,7 @@ from benchmarks.effectiveness.searched import index_for
 from benchmarks.effectiveness.spelled import by_spelling
 from embed.protocol import Embedder
 from pexeso.errors import InputError
-from pexeso.index import Index, open_index
+from pexeso.index import Index
 
 # Vectors as codes of product quantisation, and the cut-offs of their similarities.
 #
@@ -49,7 +49,7 @@ _MANY_VECTORS = 1024
 class Quantised:
     """Product quantisation trained on the vectors of a lake."""
 
-    def __init__(self, vectors: np.ndarray, seed: int = 0) -> None:
+    def __init__(self, vectors: np.ndarray) -> None:
         import faiss
 
         n_values, dimensions = vectors.shape
@@ -62,7 +62,7 @@ class Quantised:
         )
         self._quantiser.train(vectors)
         n_sample = max(1, min(2000, SAMPLE_PAIRS // n_values))
-        sample = np.random.default_rng(seed).permutation(n_values)[:n_sample]
+        sample = np.random.default_rng(0).permutation(n_values)[:n_sample]
         exact = vectors[sample] @ vectors.T
         exact[np.arange(len(sample)), sample] = 0  # that a value is like itself is no find
         near = exact >= _LEAST_LEARNT
@@ -159,32 +159,23 @@ class Workshop:
     lake: Path
     folder: Path
     model: str = MODELS
-    path: Path | None = None
     sentence_model: str | None = None
     name: str = "lake"
-    _index: Index | None = None
-    _folded: Index | None = None
+
+    @cached_property
+    def whole_index(self) -> Index:
+        """The index of pexeso, opened or built."""
+        return index_for(self.lake, self.folder / f"{self.name}.pexeso", self.model)
+
+    @cached_property
+    def folded_index(self) -> Index:
+        """The index of `FOLDED`, opened or built: of the first model, with `FOLDING_RULES`."""
+        path, model = self.folder / f"{self.name}-folded.pexeso", self.model.partition(",")[0]
+        return index_for(self.lake, path, model, rules=FOLDING_RULES)
 
     def index(self, model: str | None = None) -> Index:
-        """Open or build the index of pexeso, once; searched by its first model or another."""
-        if self._index is None:
-            self._index = (
-                open_index(self.path)
-                if self.path
-                else index_for(self.lake, self.folder / f"{self.name}.pexeso", self.model)
-            )
-        return self._index if model is None else self._index.with_model(model)
-
-    def folded_index(self) -> Index:
-        """Open or build the index of `FOLDED`, once: of the first model, with `FOLDING_RULES`."""
-        if self._folded is None:
-            self._folded = index_for(
-                self.lake,
-                self.folder / f"{self.name}-folded.pexeso",
-                self.model.partition(",")[0],
-                rules=FOLDING_RULES,
-            )
-        return self._folded
+        """Return the index of pexeso, searched by its first model or another."""
+        return self.whole_index if model is None else self.whole_index.with_model(model)
 
     def model_of(self, name: str) -> str | None:
         """Return the model of the index that a method compares vectors of; None: it has none."""
@@ -219,7 +210,7 @@ def make_method(name: str, shop: Workshop) -> Method:
             (1.0,) if measure is similar.equal else NEAREST_SIMILARITIES,
         )  # fmt: skip
     if name == FOLDED:
-        index = shop.folded_index()
+        index = shop.folded_index
         return replace(_by_vectors(name, shop, index.embedder), prepare=partial(_normalised, index))
     if name in (PEXESO, *OTHER_MODELS):
         return _by_vectors(name, shop, shop.index(shop.model_of(name)).embedder)

@@ -115,7 +115,7 @@ def ranks_of_partners(lake: PartnerLake, shares: np.ndarray, *, twins: bool) -> 
     return before.sum(1)
 
 
-def scores_of_partners(method: Method, lake: PartnerLake, seed: int = 0) -> dict[str, Any]:
+def scores_of_partners(method: Method, lake: PartnerLake) -> dict[str, Any]:
     """Rank partners at thresholds with the highest mean reciprocal rank on other columns."""
     shares = joinabilities(method, lake)
     ranks, with_twins = (ranks_of_partners(lake, shares, twins=twins) for twins in (False, True))
@@ -124,12 +124,12 @@ def scores_of_partners(method: Method, lake: PartnerLake, seed: int = 0) -> dict
     )  # from the strictest
     members = np.arange(len(ranks))
     chosen, thresholds = np.zeros(len(ranks), np.int64), []
-    for fold_ in drawn_folds(members, seed):
+    for fold_ in drawn_folds(members):
         means = (1 / ranks[np.setdiff1d(members, fold_)][:, order]).mean(0).round(9)
         chosen[fold_] = order[np.argmax(means)]
         thresholds.append(method.thresholds[chosen[fold_[0]]])
     ranking, own_with_twins = ranks[members, chosen], with_twins[members, chosen]
-    drawn = np.random.default_rng(seed).choice(1 / ranking, size=(RESAMPLES, len(ranking))).mean(1)
+    drawn = np.random.default_rng(0).choice(1 / ranking, size=(RESAMPLES, len(ranking))).mean(1)
     return {
         "asked": len(ranking),
         "first": int((ranking == 1).sum()),

@@ -20,7 +20,7 @@ from benchmarks.effectiveness.scoring import (
     rates,
     truth_of,
 )
-from benchmarks.report import markdown_table
+from benchmarks.report import markdown_table, rate
 
 PRECISIONS = (0.90, 0.95)
 
@@ -120,22 +120,16 @@ def with_values(methods: Mapping[str, Scores]) -> dict[str, Scores]:
 
 def as_table(methods: Mapping[str, Scores], cells: Cells) -> str:
     """Write a table with a row for each method; the best number of each column is bold."""
-    lines = ["| method | " + " | ".join(cells) + " |", "|---" * (len(cells) + 1) + "|"]
-    values = {
-        name: {method: read(scores) for method, scores in methods.items()}
-        for name, read in cells.items()
-    }
-    best = {
-        name: max(
-            (round(value, 3) for value in column.values() if isinstance(value, float | int)),
-            default=None,
-        )
-        for name, column in values.items()
-    }
-    for method in methods:
-        row = [_cell(values[name][method], best[name]) for name in cells]
-        lines.append(f"| {method} | " + " | ".join(row) + " |")
-    return "\n".join(lines)
+    columns = [_column([read(scores) for scores in methods.values()]) for read in cells.values()]
+    return markdown_table(["method", *cells], zip(methods, *columns, strict=True))
+
+
+def _column(values: Sequence[float | str | None]) -> list[str]:
+    """Write the cells of a column, the highest number in bold."""
+    texts = [rate(value) if isinstance(value, float | int) else value or "" for value in values]
+    numbers = [value for value in values if isinstance(value, float | int)]
+    best = rate(max(numbers)) if numbers else None
+    return [f"**{text}**" if text == best else text for text in texts]
 
 
 def summary_table(results: Sequence[Mapping[str, Any]]) -> str:
@@ -190,34 +184,19 @@ def paper_table(result: Mapping[str, Any]) -> str:
         normalised = methods.get(name if name.startswith("pexeso") else f"{name}-normalised")
         both = (folded, normalised)
         rates = [
-            "" if one is None else f"{_short(one, 'precision')} / {_short(one, 'recall')}"
+            "" if one is None else f"{rate(one['precision'])} / {rate(one['recall'])}"
             for one in both
         ]
-        meaning = [
-            "" if one is None else _short(one, "semantic_only_recall_at_p90") for one in both
-        ]
+        meaning = ["" if one is None else rate(one["semantic_only_recall_at_p90"]) for one in both]
         rows.append([f"`{name}`", *published, *rates, *meaning])
     data = f"`{result['data']}`"
     head = ["method", "paper: OPEN", "paper: SWDC", f"{data}, folded text", f"{data}, normalised"]
     return markdown_table([*head, "by meaning, folded", "normalised"], rows)
 
 
-def _short(scores: Scores, name: str) -> str:
-    return f"{scores[name]:.3f}".removeprefix("0")
-
-
 def _first(scores: Scores | None) -> str | None:
     return scores and f"{scores['partners']['first']} of {scores['partners']['asked']}"
 
 
-def _cell(value: float | str | None, best: float | None) -> str:
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return ""
-    text = f"{value:.3f}".removeprefix("0")
-    return f"**{text}**" if round(value, 3) == best else text
-
-
 def _interval(bounds: Sequence[float]) -> str:
-    return " to ".join(f"{bound:.3f}".removeprefix("0") for bound in bounds)
+    return " to ".join(map(rate, bounds))

@@ -78,12 +78,12 @@ def choose(founds: Sequence[FoundPairs], truth: Truth, goal: Goal) -> tuple[int,
     return -position, float(joinability)
 
 
-def folds_of(judged: Judged, seed: int = 0) -> list[np.ndarray]:
+def folds_of(judged: Judged) -> list[np.ndarray]:
     """Divide all columns into folds, with the columns of a table together."""
     groups = judged.groups()
     if judged.allowed_queries is not None:
-        return [np.sort(fold) for fold in drawn_folds(judged.allowed_queries, seed)]
-    return [np.flatnonzero(np.isin(groups, fold)) for fold in drawn_folds(np.unique(groups), seed)]
+        return [np.sort(fold) for fold in drawn_folds(judged.allowed_queries)]
+    return [np.flatnonzero(np.isin(groups, fold)) for fold in drawn_folds(np.unique(groups))]
 
 
 def drawn_folds(members: np.ndarray, seed: int = 0) -> list[np.ndarray]:

@@ -6,7 +6,6 @@ They have judged columns, judged values, and columns with a partner.
 from __future__ import annotations
 
 import re
-import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import permutations
@@ -16,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from benchmarks.datasets.tables import SHARED, shared_archive, unpack
 from benchmarks.effectiveness.judged import (
     BY_MEANING,
     BY_TEXT,
@@ -152,8 +152,6 @@ def _task(
     )
 
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-SHARED = ROOT.parent / "shared" / "data"
 DATA = ("wikitables", "countries", "autofj", "entity-pairs")
 
 
@@ -180,22 +178,10 @@ class TruthSet:
 
 def shared_set(name: str, place: Path, shared: Path = SHARED) -> TruthSet:
     """Unpack and read a data set of `DATA`."""
-    folder = shared / name
-    archive = folder / (
-        "datasets.tar.gz" if name in ("autofj", "entity-pairs") else "tables.tar.gz"
-    )
-    if not archive.is_file():
-        raise InputError(
-            f"The data set {name} is not on this machine: there is no {name}/{archive.name} in "
-            f"{shared}."
-        )
-    lake = place / "lake"
-    with tarfile.open(archive) as tables:
-        tables.extractall(lake, filter="data")
+    kind = "datasets" if name in ("autofj", "entity-pairs") else "tables"
+    lake = unpack(shared_archive(name, kind, shared), place / "lake")
     if name == "wikitables":
-        return TruthSet(name, lake, read_judged(lake, folder / "join_pairs.tsv.gz"))
-    # These archives hold one folder of the same name.
-    lake = lake / name
+        return TruthSet(name, lake, read_judged(lake, shared / name / "join_pairs.tsv.gz"))
     return (
         countries_set(lake, place / "truth")
         if name == "countries"

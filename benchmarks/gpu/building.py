@@ -6,11 +6,11 @@ What comes out is the product's own format.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
 
 import numpy as np
 import torch
 
+from benchmarks.datasets.calibrated import VectorChunks
 from pexeso.engine.dense.building import (
     build_checked,
     cut_into_cells,
@@ -22,17 +22,6 @@ from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.errors import InputError
 
 
-class VectorPieces(Protocol):
-    """Vectors that are had piece by piece, the same in every pass over them."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n, d)."""
-
-    def __iter__(self) -> Iterator[torch.Tensor]:
-        """Yield float32 (m, d), in row order."""
-
-
 def build_tensors(
     vectors: torch.Tensor,
     column_offsets: torch.Tensor,
@@ -40,18 +29,16 @@ def build_tensors(
     options: PartitionLayoutOptions,
 ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
     """Build a partition as `build_partition` does, on the device of the vectors."""
-    _refuse_open(options)
     return build_checked(vectors, check_vectors(vectors), column_offsets, column_values, options)
 
 
 def build_from_pieces(
-    pieces: VectorPieces,
+    pieces: VectorChunks,
     column_offsets: torch.Tensor,
     column_values: torch.Tensor,
     options: PartitionLayoutOptions,
 ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
     """Build a partition as `build_tensors` does, from vectors in pieces."""
-    _refuse_open(options)
     n, dimensions = pieces.shape
     anchors = choose_anchors(_sample_of(pieces, options.seed), None, options)
     device = next(iter(anchors.values())).device
@@ -70,22 +57,14 @@ def build_from_pieces(
     return {"vectors": vectors, **anchors, **cells, **postings}, order
 
 
-def _refuse_open(options: PartitionLayoutOptions) -> None:
-    if not options.is_resolved:
-        raise InputError(
-            "Tensors are built with a given map, n_axes and n_levels. Let resolve_options choose "
-            "what is open first."
-        )
-
-
-def _placed(pieces: VectorPieces) -> Iterator[tuple[int, torch.Tensor]]:
+def _placed(pieces: VectorChunks) -> Iterator[tuple[int, torch.Tensor]]:
     begin = 0
     for piece in pieces:
         yield begin, piece
         begin += len(piece)
 
 
-def _sample_of(pieces: VectorPieces, seed: int) -> torch.Tensor:
+def _sample_of(pieces: VectorChunks, seed: int) -> torch.Tensor:
     """Draw as many rows as axes and pivots are chosen from; all of them are checked on the way."""
     n, generator = pieces.shape[0], np.random.default_rng(seed)
     chosen = torch.from_numpy(np.sort(generator.choice(n, min(n, SAMPLE_ROWS), replace=False)))

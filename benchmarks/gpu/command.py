@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,24 +17,32 @@ from typing import TYPE_CHECKING, Any
 import click
 import torch
 
-from benchmarks.commands import CONTEXT, NO_RUN, WRONG_ANSWERS, setting, with_options
+from benchmarks.commands import (
+    CONTEXT,
+    COUNT,
+    NO_RUN,
+    SHARE,
+    WRONG_ANSWERS,
+    refuse_unknown,
+    setting,
+    with_options,
+)
 from benchmarks.datasets.calibrated import MODELS
 from benchmarks.gpu.ceilings import measure_ceilings
 from benchmarks.gpu.checks import WrongAnswerError, check_kernels
 from benchmarks.gpu.dataset import FIRST_RATE, run_data_set
 from benchmarks.gpu.index import INDEX, N_VALUES, measure_indexes
-from benchmarks.gpu.lakes import Wanted
-from benchmarks.gpu.neighbours import FAISS, lack_of
+from benchmarks.gpu.lakes import Run, Wanted
 from benchmarks.gpu.out_of_core import OUT_OF_CORE, run_out_of_core
 from benchmarks.gpu.page import run_text
-from benchmarks.gpu.published import PAPER_SECONDS, Published, run_published
+from benchmarks.gpu.published import PAPER_SECONDS, run_published
 from benchmarks.gpu.timing import Clock
 from benchmarks.gpu.words import N_VALUES as N_WORD_VALUES
 from benchmarks.gpu.words import WORDS, measure_words
 from benchmarks.machine import describe_machine, find_device
 from benchmarks.report import RESULTS, write_result
 from pexeso.engine.options import PartitionLayoutOptions
-from pexeso.errors import InputError, PexesoError
+from pexeso.errors import PexesoError
 
 if TYPE_CHECKING:
     from benchmarks.gpu.fused_kernel import Tuner
@@ -53,6 +61,7 @@ _SECONDS = {
 }
 """What each takes about."""
 
+Result = dict[str, Any]
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -72,9 +81,6 @@ class Budget(click.ParamType):
         return float(parsed[1]) * _UNITS[parsed[2]]
 
 
-_POSITIVE = click.IntRange(1)
-
-
 @dataclass(frozen=True)
 class Settings:
     """The options of a run, as its result states them."""
@@ -89,23 +95,20 @@ class Settings:
     scale: float = setting(
         1.0,
         "Of the data sets; a smaller one is taken where memory is short.",
-        type=click.FloatRange(0.0, 1.0, min_open=True),
+        type=SHARE,
     )
     budget: float = setting(
         "8m",
         "Time that the run may take: 90s, 8m, 1h. Parts that do not fit are left out, and named.",
         type=Budget(),
     )
-    queries: int = setting(100, "Query columns asked one at a time.", type=_POSITIVE)
-    batch: int = setting(1000, "Query columns asked in one call.", type=_POSITIVE)
-    axes: int = setting(15, "Axes of the projection.", type=_POSITIVE)
-    partition_values: int = setting(
-        75_000_000, "Most values of a partition, about.", type=_POSITIVE
-    )
+    queries: int = setting(100, "Query columns asked one at a time.", type=COUNT)
+    batch: int = setting(1000, "Query columns asked in one call.", type=COUNT)
+    axes: int = setting(15, "Axes of the projection.", type=COUNT)
+    partition_values: int = setting(75_000_000, "Most values of a partition, about.", type=COUNT)
 
     def __post_init__(self) -> None:
-        if unknown := [name for name in self.data if name not in DATA]:
-            raise InputError(f"Data sets are {', '.join(DATA)}. Got {', '.join(unknown)} instead.")
+        refuse_unknown("Data sets", self.data, DATA)
 
 
 @click.command("gpu", context_settings=CONTEXT)
@@ -149,10 +152,6 @@ def run(settings: Settings, device: torch.device, clock: Clock, path: Path) -> d
     is scarce.
     """
     kernels = KERNELS[device.type]
-    if (lack := lack_of(FAISS, device)) is None:
-        kernels = (*kernels, FAISS)
-    else:
-        clock.leave_out("kernel faiss", lack)
     tuner = _tuner(device, _TUNING_SHARE * settings.budget)
     result: dict[str, Any] = {
         "machine": _machine(device),
@@ -170,78 +169,49 @@ def run(settings: Settings, device: torch.device, clock: Clock, path: Path) -> d
     result["checks"] = check_kernels(device, kernels, clock, _SHARE_OF_CHECKS * settings.budget)
     result["ceilings"] = measure_ceilings(device)
     clock.say("ceilings measured")
-    parts = Parts(settings, device, clock, kernels, tuner, result["ceilings"])
+    wanted = Wanted(
+        PartitionLayoutOptions(map="projection", n_axes=settings.axes),
+        queries=settings.queries,
+        batch=settings.batch,
+        partition_values=settings.partition_values,
+    )
+    shared = Run(wanted, settings.scale, device, kernels, result["ceilings"], clock, tuner)
+    rates = [FIRST_RATE[device.type]]
     lakes = [name for name in settings.data if name in MODELS]
     if settings.preset == "published":
         clock.reserved = _SHARE_OF_PUBLISHED * settings.budget
     for name in settings.data:
-        _add(path, result, name, partial(parts.measure, name), clock)
+        _add(path, result, name, partial(_measured_part, name, shared, settings, rates), clock)
     clock.reserved = 0.0
     for number, name in enumerate(lakes if settings.preset == "published" else ()):
         until = clock.elapsed + clock.left / (len(lakes) - number)
-        measure = partial(parts.measure_published, name, until)
+        measure = partial(_published_part, name, shared, until)
         _add(path, result, f"{name} as published", measure, clock)
     return result
 
 
-@dataclass
-class Parts:
-    """The parts of a run, each of which returns what it measured, or nothing for lack of time."""
+def _measured_part(name: str, run: Run, settings: Settings, rates: list[float]) -> list[Result]:
+    """Return what a part measured, or nothing for lack of time."""
+    device, clock, scale = run.device, run.clock, run.scale
+    if name in _SECONDS and not clock.enough(name, _SECONDS[name][device.type]):
+        return []
+    if name == WORDS:
+        return [measure_words(device, clock, max(1000, int(N_WORD_VALUES * scale)))]
+    if name == OUT_OF_CORE:
+        return [run_out_of_core(device, clock, scale)]
+    if name == INDEX:
+        devices = list(dict.fromkeys(("cpu", settings.device)))
+        return measure_indexes(devices, clock, max(1000, int(N_VALUES * scale)))
+    measured = run_data_set(name, run, max(rates))
+    if measured is None:
+        return []
+    rates.append(measured["lake"]["build_vectors_per_second"])
+    return [measured]
 
-    settings: Settings
-    device: torch.device
-    clock: Clock
-    kernels: Sequence[str]
-    tuner: Tuner | None
-    ceilings: dict[str, float]
 
-    def __post_init__(self) -> None:
-        settings, self._rate = self.settings, FIRST_RATE[self.device.type]
-        self._wanted = Wanted(
-            PartitionLayoutOptions(map="projection", n_axes=settings.axes),
-            queries=settings.queries,
-            batch=settings.batch,
-            partition_values=settings.partition_values,
-        )
-
-    def measure(self, name: str) -> list[dict[str, Any]]:
-        device, clock, scale = self.device, self.clock, self.settings.scale
-        if name in _SECONDS and not clock.enough(name, _SECONDS[name][device.type]):
-            return []
-        if name == WORDS:
-            return [measure_words(device, clock, max(1000, int(N_WORD_VALUES * scale)))]
-        if name == OUT_OF_CORE:
-            return [run_out_of_core(device, clock, scale)]
-        if name == INDEX:
-            devices = list(dict.fromkeys(("cpu", self.settings.device)))
-            return measure_indexes(devices, clock, max(1000, int(N_VALUES * scale)))
-        measured = run_data_set(
-            name,
-            scale,
-            self._wanted,
-            device,
-            self.kernels,
-            self.ceilings,
-            clock,
-            self._rate,
-            self.tuner,
-        )
-        if measured is None:
-            return []
-        self._rate = max(self._rate, measured["lake"]["build_vectors_per_second"])
-        return [measured]
-
-    def measure_published(self, name: str, until: float) -> list[dict[str, Any]]:
-        published = Published(
-            self.settings.scale,
-            self.device,
-            self.kernels[0],
-            self.ceilings,
-            self.tuner,
-            self._wanted,
-        )
-        runs = run_published(name, published, self.clock, until)
-        return [{"data": name, "published": runs}] if runs else []
+def _published_part(name: str, run: Run, until: float) -> list[Result]:
+    runs = run_published(name, run, until)
+    return [{"data": name, "published": runs}] if runs else []
 
 
 def _add(

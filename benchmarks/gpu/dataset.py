@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -17,24 +16,20 @@ from benchmarks.gpu.brute import BruteResult, run_brute_force
 from benchmarks.gpu.ceilings import PRODUCT_DTYPES, roofline
 from benchmarks.gpu.checks import WrongAnswerError, refuse_difference
 from benchmarks.gpu.fitting import fitting_scale, free_bytes
-from benchmarks.gpu.lakes import ResidentLake, Wanted, make_lake
+from benchmarks.gpu.lakes import ResidentLake, Run, make_lake
 from benchmarks.gpu.measure import (
     ColumnValuesNeededError,
     measure_batch,
     measure_single,
     search,
 )
-from benchmarks.gpu.neighbours import NEIGHBOURS, kernel_of, lack_of, pairs_by_neighbours
+from benchmarks.gpu.neighbours import NEIGHBOURS, lack_of, pairs_by_neighbours
 from benchmarks.gpu.timing import Clock, host_share, spread, wall_seconds
 from benchmarks.lake import Answer, BenchmarkQuery
 from benchmarks.matching import Pairs
 from pexeso.engine.kernel import Kernel
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.stats import SearchStats
-
-if TYPE_CHECKING:
-    from benchmarks.gpu.fused_kernel import Tuner
-
 
 # Brute force on the same device by what others provide: torch's products, and neighbours.
 
@@ -119,25 +114,15 @@ _AFTER = {"cuda": 20.0, "cpu": 2.0}
 """Seconds that searching a lake is expected to take at least."""
 
 
-def run_data_set(
-    name: str,
-    scale: float,
-    wanted: Wanted,
-    device: torch.device,
-    kernels: Sequence[str],
-    ceilings: Mapping[str, float],
-    clock: Clock,
-    rate: float,
-    tuner: Tuner | None = None,
-) -> dict[str, object] | None:
+def run_data_set(name: str, run: Run, rate: float) -> dict[str, object] | None:
     """Make a lake, search it, and compare the answers with brute force."""
-    model = calibrated_model(name)
+    model, scale, device, clock = calibrated_model(name), run.scale, run.device, run.clock
     if scale < model.smallest_scale:
         smallest = model.smallest_scale
         clock.leave_out(f"{name} at scale {scale:g}", f"too few columns; run at {smallest:g}")
         scale = smallest
-    n_coordinates = min(wanted.options.n_axes, model.dimensions) + 1
-    sizes = (n_coordinates, wanted.partition_values, free_bytes(device))
+    n_coordinates = min(run.wanted.options.n_axes, model.dimensions) + 1
+    sizes = (n_coordinates, run.wanted.partition_values, free_bytes(device))
     fits = fitting_scale(model, scale, *sizes, values_of_columns=device.type == "cpu")
     if fits is None:
         clock.leave_out(
@@ -154,10 +139,10 @@ def run_data_set(
     lake = ResidentLake(model, fits, device, keeps_values_of_columns=keeps)
     result: dict[str, object] = {"data": name}
     try:
-        make_lake(lake, wanted, clock)
+        make_lake(lake, run.wanted, clock)
         result["lake"] = lake.facts
         result["typical"] = {}
-        _search_and_check(lake, kernels, ceilings, clock, tuner, result["typical"])
+        _search_and_check(lake, run, result["typical"])
     except torch.OutOfMemoryError as error:
         reason = str(error).splitlines()[0]
         clock.leave_out(f"the rest of {name}", f"the device ran out of memory: {reason}")
@@ -168,15 +153,9 @@ def run_data_set(
     return result if "lake" in result else None
 
 
-def _search_and_check(
-    lake: ResidentLake,
-    kernels: Sequence[str],
-    ceilings: Mapping[str, float],
-    clock: Clock,
-    tuner: Tuner | None,
-    result: dict[str, object],
-) -> None:
+def _search_and_check(lake: ResidentLake, run: Run, result: dict[str, object]) -> None:
     """Measure query columns one at a time, in batches, and by brute force, and compare answers."""
+    kernels, ceilings, clock = run.kernels, run.ceilings, run.clock
     name, main, queries = lake.model.name, choose_kernel(kernels[0], lake.device), lake.queries
     single, answers = measure_single(lake, queries, main, ceilings, clock.left / 4)
     queries = queries[: len(answers)]
@@ -207,17 +186,14 @@ def _search_and_check(
         _compare_all(of_batch, answers, f"{name}, alone and in a batch of {size}")
         clock.say(f"{name}: a batch of {len(group)}: {figures['median_seconds'] * 1e3:.4f} ms each")
     few = queries[:CHECKED]
-    brute = run_brute_force(lake, few, make_batch(lake.batch[: max(BATCHES)]), tuner)
+    brute = run_brute_force(lake, few, make_batch(lake.batch[: max(BATCHES)]), run.tuner)
     _compare_all(answers, brute.answers, f"{name}, kernel {kernels[0]} and brute force")
-    median = spread(single["seconds"][: len(few)])["median_seconds"]
     result["brute"] = {"fused": spread(brute.seconds), "fused_kernel": spread(brute.kernel_seconds)}
     if len(lake.parts) == 1:
         result["brute"] |= measure_rivals(lake, few[:MULTIPLIED], brute.answers[:MULTIPLIED], clock)
-    for figures in result["brute"].values():
-        figures |= brute_roofline(
-            lake, brute.values / len(few), figures["median_seconds"], ceilings
-        )
-    result["ratios"] = {way: run["median_seconds"] / median for way, run in result["brute"].items()}
+    result["ratios"] = compare_brute(
+        lake, result["brute"], brute.values / len(few), single["seconds"][: len(few)], ceilings
+    )
     if brute.batch_seconds is not None and result["batches"]:
         result["brute"]["fused_kernel_in_a_batch"] = _batch_figures(lake, brute, ceilings)
         result["ratios"]["fused_kernel_in_a_batch"] = (
@@ -231,7 +207,7 @@ def _search_and_check(
             reason = "there is no room for the values of each column, which it reads"
             clock.leave_out(f"{name}: kernel {kernel}", reason)
         elif clock.enough(f"{name}: kernel {kernel}", 100 * single["mean_seconds"] * len(few)):
-            other = kernel_of(kernel, lake.device)
+            other = choose_kernel(kernel, lake.device)
             figures, others = measure_single(lake, few, other, ceilings, clock.left / 3)
             _compare_all(others, answers, f"{name}, kernels {kernel} and {kernels[0]}")
             result["kernels"][kernel] = figures
@@ -252,11 +228,25 @@ def _batch_figures(
     return {
         "median_seconds": seconds,
         "share_of_values": brute.batch_share,
-        **brute_roofline(lake, values, seconds, ceilings, reads),
+        **_brute_roofline(lake, values, seconds, ceilings, reads),
     }
 
 
-def brute_roofline(
+def compare_brute(
+    lake: ResidentLake,
+    ways: Mapping[str, dict[str, object]],
+    n_values: float,
+    seconds: Sequence[float],
+    ceilings: Mapping[str, float],
+) -> dict[str, float]:
+    """Add the roofline to ways of brute force; return their times over those of searches."""
+    for figures in ways.values():
+        figures |= _brute_roofline(lake, n_values, figures["median_seconds"], ceilings)
+    median = spread(seconds)["median_seconds"]
+    return {way: figures["median_seconds"] / median for way, figures in ways.items()}
+
+
+def _brute_roofline(
     lake: ResidentLake,
     n_values: float,
     seconds: float,

@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.datasets.calibrated import CalibratedModel
+from benchmarks.memory import number_in
 
 SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 """Of the scale asked for, tried in turn."""
@@ -55,14 +56,8 @@ def free_bytes(device: torch.device) -> int:
         torch.cuda.empty_cache()
         return torch.cuda.mem_get_info(device)[0]
     try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return next(
-            int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")
-        )
-    except (
-        OSError,
-        StopIteration,
-    ):  # no Linux: what is free now, without what the system could give back
+        return number_in(Path("/proc/meminfo"), "MemAvailable") * 1024
+    except OSError:  # no Linux: what is free now, without what the system could give back
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
 
 

@@ -12,7 +12,8 @@ import triton.language as tl
 from triton.errors import TritonError
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from benchmarks.gpu.timing import device_seconds, wait_for
+from benchmarks.gpu.timing import device_seconds
+from benchmarks.timing import wait_for
 
 FIRST_CAPACITY = 1 << 20
 MOST_PAIRS = 1 << 26

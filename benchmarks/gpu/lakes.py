@@ -9,9 +9,11 @@ import gc
 import itertools
 import resource
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -19,15 +21,17 @@ import torch
 from benchmarks.datasets.calibrated import CalibratedModel, VectorChunks, plan_lake
 from benchmarks.datasets.calibrated_columns import ColumnPlan, piece_seed, postings
 from benchmarks.gpu.building import build_from_pieces
-from benchmarks.gpu.timing import Clock, wait_for
+from benchmarks.gpu.timing import Clock
 from benchmarks.lake import BenchmarkQuery
+from benchmarks.timing import wait_for
 from pexeso.engine.arrays import Csr, offsets_of
-from pexeso.engine.blocks import Blocks
 from pexeso.engine.dense.space import DenseSpace
 from pexeso.engine.options import PartitionLayoutOptions
-from pexeso.engine.partition import LEVEL_ARRAYS, Partition
-from pexeso.engine.published.grid import GridCells
+from pexeso.engine.partition import Partition
 from pexeso.engine.vector_space import count_needed
+
+if TYPE_CHECKING:
+    from benchmarks.gpu.fused_kernel import Tuner
 
 _PARTS = 4
 
@@ -43,6 +47,19 @@ class Wanted:
     max_distance: float = 0.06
     min_joinability: float = 0.6
     seed: int = 0
+
+
+@dataclass(frozen=True)
+class Run:
+    """What all parts of a run share."""
+
+    wanted: Wanted
+    scale: float
+    device: torch.device
+    kernels: Sequence[str]
+    ceilings: Mapping[str, float]
+    clock: Clock
+    tuner: Tuner | None = None
 
 
 @dataclass
@@ -112,6 +129,7 @@ def make_lake(lake: ResidentLake, wanted: Wanted, clock: Clock) -> None:
         "partitions": len(parts),
         "plan_seconds": planned,
         "host_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "bytes_by_array": Counter(),
     }
     del plan, sizes
     _build_all(lake, parts, typical, wanted, clock)
@@ -178,10 +196,7 @@ def _build_all(
     lake.columns = list(typical[: request.queries])
     lake.queries = [queries[column] for column in lake.columns]
     lake.batch = [queries[column] for column in typical[: request.batch]]
-    lake.facts |= seconds | {
-        "build_vectors_per_second": lake.n_values / seconds["build_seconds"],
-        "bytes_by_array": _bytes_by_array(lake.parts),
-    }
+    lake.facts |= seconds | {"build_vectors_per_second": lake.n_values / seconds["build_seconds"]}
     if lake.device.type == "cuda":
         lake.facts["device_bytes_held"] = torch.cuda.memory_allocated(lake.device)
         lake.facts["device_bytes_peak"] = torch.cuda.max_memory_allocated(lake.device)
@@ -231,9 +246,11 @@ def _build(
         )
         for part, weights in zip(vectors, rows, strict=True)
     ]
-    if not lake.keeps_values_of_columns:
-        tensors |= _no_column_values(len(plan.sizes), device)
-    return Partition.from_tensors(tensors, request.options), queries
+    dropped = {} if lake.keeps_values_of_columns else _no_column_values(len(plan.sizes), device)
+    lake.facts["bytes_by_array"].update(
+        {name: tensor.nbytes for name, tensor in tensors.items() if name not in dropped}
+    )
+    return Partition.from_tensors(tensors | dropped, request.options), queries
 
 
 def _no_column_values(n_columns: int, device: torch.device) -> dict[str, torch.Tensor]:
@@ -243,28 +260,3 @@ def _no_column_values(n_columns: int, device: torch.device) -> dict[str, torch.T
         torch.zeros(0, dtype=torch.int32, device=device),
     )
     return {"column_values_offsets": none.offsets, "column_values_members": none.members}
-
-
-def _bytes_by_array(parts: Sequence[Part]) -> dict[str, int]:
-    totals: dict[str, int] = {}
-    for part in parts:
-        partition = part.partition
-        for name, tensors in (
-            ("vectors", (partition.vectors,)),
-            *_cell_arrays(partition.cells),
-            ("value_columns_offsets", (partition.value_columns.offsets,)),
-            ("value_columns_members", (partition.value_columns.members,)),
-        ):
-            totals[name] = totals.get(name, 0) + sum(tensor.nbytes for tensor in tensors)
-    return totals
-
-
-def _cell_arrays(cells: Blocks | GridCells) -> Iterator[tuple[str, tuple[torch.Tensor, ...]]]:
-    """Yield the arrays of blocks or of a grid, by name."""
-    if isinstance(cells, Blocks):
-        yield "codes", (cells.codes,)
-        yield "boxes", (cells.boxes,)
-        return
-    yield "mapped", (cells.mapped,)
-    for name in LEVEL_ARRAYS:
-        yield f"cell_{name}", tuple(getattr(level, name) for level in cells.grid.levels)

@@ -20,7 +20,6 @@ from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import MAX_PAIRS, BatchColumn, Goal
 
 REPEATS = 3
-BATCH_REPEATS = 3
 
 
 class ColumnValuesNeededError(Exception):
@@ -132,7 +131,7 @@ def measure_batch(
     started = time.perf_counter()
     of_parts = search_batch(lake, batch.vectors, columns, max_distance, kernel, stats)
     first = time.perf_counter() - started
-    repeats = int(min(BATCH_REPEATS, seconds_left // max(first, 1e-9) - 1))
+    repeats = int(min(REPEATS, seconds_left // max(first, 1e-9) - 1))
     seconds = [
         seconds_to_answer(
             lambda: search_batch(lake, batch.vectors, columns, max_distance, kernel, SearchStats()),

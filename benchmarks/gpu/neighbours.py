@@ -1,7 +1,4 @@
-"""Nearest neighbours of faiss and cuVS, asked for more until every pair within a radius is there.
-
-`FaissKernel` compares by faiss what the boxes of an index leave; `NEIGHBOURS` are brute force.
-"""
+"""Pairs within a radius by nearest neighbours of faiss and cuVS, which search for no radius."""
 
 from __future__ import annotations
 
@@ -14,14 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from benchmarks.matching import Pairs as DecidedPairs
-from benchmarks.matching import decide_candidates
-from pexeso.engine.kernel import Kernel, Pairs, Query, Threshold, merge_by_query
-from pexeso.engine.kernels.choice import choose_kernel
-from pexeso.engine.kernels.torch_kernel import Descent, TorchKernel
-from pexeso.engine.metrics import product_band
-from pexeso.engine.partition import Partition
-from pexeso.engine.stats import SearchStats
+from benchmarks.matching import Pairs, decide_candidates
 
 if TYPE_CHECKING:
     import faiss
@@ -92,103 +82,10 @@ def _pairs_by_products(
     return pairs
 
 
-ELEMENTS_AT_ONCE = 1 << 23
-"""Vector elements that are gathered and searched together: 32 MiB, and as much in faiss."""
-
-_LEAST_ROWS = 256
-
 _SCRATCH_BYTES = 256 << 20
 """What faiss keeps on a GPU for itself, for each thread that searches."""
 
-_REDUCED_ERROR = 4.02 * 2.0**-10
-"""What a squared distance may be off by where faiss multiplies in TF32: of vectors of length 1.001,
-whose entries lose at most ``2**-10`` of themselves, twice ``2 * 2**-10 + 2**-20``."""
-
 _of_thread = threading.local()
-
-
-class FaissKernel(TorchKernel):
-    """Kernel that compares whole vectors with faiss.
-
-    Mapped coordinates play no part beyond the boxes.
-
-    Blocks that survive for any query value are searched for all of them. What faiss finds within
-    the wider limit of its own rounding is a candidate, and is decided as by `TorchKernel`.
-
-    On the CPU faiss searches a range. On a GPU it finds nearest neighbours alone, and is asked for
-    more of them until the range is full (`pairs_within`).
-    """
-
-    name = "faiss"
-
-    def candidates(
-        self,
-        partition: Partition,
-        query: Query,
-        threshold: Threshold,
-        max_pairs: int,
-        stats: SearchStats,
-    ) -> Pairs | None:
-        alive = torch.zeros(len(partition.blocks), dtype=torch.bool, device=partition.device)
-        for _, blocks in Descent(partition, query, threshold, stats).surviving_blocks():
-            alive[blocks] = True
-        parts: list[tuple[torch.Tensor, torch.Tensor]] = []
-        n_found = 0
-        # Were every pair found, each would take four times as much on the way as it does in the
-        # end.
-        n_rows = min(
-            ELEMENTS_AT_ONCE // partition.dimensions, max_pairs // (4 * max(1, len(query)))
-        )
-        chunk_size = max(1, max(n_rows, _LEAST_ROWS) // partition.blocks.size)
-        for blocks in torch.split(torch.nonzero(alive)[:, 0], chunk_size):
-            parts.append(_near_pairs(partition, query, blocks, threshold.tau, stats))
-            n_found += len(parts[-1][0])
-            if n_found > max_pairs:
-                return None
-        stats.candidates += n_found
-        return merge_by_query(parts, len(query), partition.device)
-
-
-def _near_pairs(
-    partition: Partition, query: Query, blocks: torch.Tensor, tau: float, stats: SearchStats
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return (query value, row) pairs of some blocks, all that are at most tau apart among them."""
-    size = partition.blocks.size
-    rows = (blocks[:, None] * size + torch.arange(size, device=blocks.device)).flatten()
-    rows = rows[rows < partition.n_values]
-    stats.vectors_touched += len(rows) * len(query)
-    stats.bytes_read += len(rows) * partition.vector_bytes
-    search = _SEARCHES[partition.device.type]
-    queries, positions = search(query.vectors, partition.vectors_of(rows), tau)
-    return queries.int(), rows[positions].int()
-
-
-def _pairs_in_range(
-    queries: torch.Tensor, vectors: torch.Tensor, tau: float
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Search a range on the CPU."""
-    import faiss
-
-    index = faiss.IndexFlatL2(vectors.shape[1])
-    index.add(vectors.numpy())
-    # Square differences and products alike stay within this limit (see `product_band`), and faiss
-    # leaves out what lies at the radius itself.
-    limit = product_band(tau, vectors.shape[1]).possibly
-    radius = float(np.nextafter(np.float32(limit), np.float32(np.inf)))
-    offsets, _, positions = index.range_search(np.ascontiguousarray(queries.numpy()), radius)
-    sizes = torch.from_numpy(np.diff(offsets.astype(np.int64)))
-    return torch.repeat_interleave(torch.arange(len(queries)), sizes), torch.from_numpy(positions)
-
-
-def _pairs_of_neighbours(
-    queries: torch.Tensor, vectors: torch.Tensor, tau: float
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Ask for nearest neighbours, where the vectors are."""
-    index = _flat_index(vectors.shape[1], vectors.device)
-    index.add(vectors.numpy(force=True))
-    # Norms are summed in float32 too, which costs as much again as the product.
-    limit = product_band(tau, 2 * vectors.shape[1]).possibly + _REDUCED_ERROR
-    return pairs_within(partial(_nearest, index), queries, vectors, limit)
 
 
 def _nearest(
@@ -213,15 +110,6 @@ def _flat_index(dimensions: int, device: torch.device) -> faiss.Index:
     return faiss.GpuIndexFlatL2(_of_thread.resources, dimensions, config)
 
 
-_SEARCHES: dict[
-    str, Callable[[torch.Tensor, torch.Tensor, float], tuple[torch.Tensor, torch.Tensor]]
-] = {"cpu": _pairs_in_range, "cuda": _pairs_of_neighbours}
-
-
-def kernel_of(name: str, device: torch.device) -> Kernel:
-    return FaissKernel() if name == FAISS else choose_kernel(name, device)
-
-
 def lack_of(name: str, device: torch.device) -> str | None:
     """Return why neighbours cannot be asked on a device; None where they can."""
     module = NEIGHBOURS[name][0]
@@ -242,7 +130,7 @@ _TF32_ROUNDOFF = 2.0**-10
 
 def pairs_by_neighbours(
     nearest: Nearest, vectors: torch.Tensor, ours: torch.Tensor, tau: float
-) -> DecidedPairs:
+) -> Pairs:
     """Return the pairs at most tau apart among those that nearest neighbours give.
 
     The radius is wider by what products in TF32 could cost: twice the error of rounding operands

@@ -6,7 +6,6 @@ The lake is in the host's memory: a few partitions that differ, again and again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +17,8 @@ import torch
 from benchmarks.gpu.building import build_tensors
 from benchmarks.gpu.checks import WrongAnswerError
 from benchmarks.gpu.timing import Clock, device_seconds, seconds_to_answer
+from benchmarks.lake import BenchmarkQuery
+from benchmarks.out_of_core.asking import AskedColumn, asked_column
 from pexeso.engine.dense.space import DenseSpace
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.options import PartitionLayoutOptions
@@ -46,22 +47,6 @@ OUT_OF_CORE = "out-of-core"
 _CEILING_BYTES = {"cuda": 1 << 30, "cpu": 16 << 20}
 _SPREAD = 0.02
 _BATCH_SECONDS = 15.0
-
-
-@dataclass(frozen=True)
-class QueryColumn:
-    """What a search reads of `pexeso.semantic.encoded_query.EncodedQuery`."""
-
-    values: pa.Array
-    vectors: torch.Tensor
-    weights: np.ndarray
-    judged: None = None
-
-    def counted(self, joinability_of: str) -> np.ndarray:
-        return self.weights
-
-    def total(self, options: SearchOptions) -> int:
-        return len(self.weights)
 
 
 class MemoryStore:
@@ -198,7 +183,7 @@ def _arrays(
     return {name: tensor.numpy(force=True) for name, tensor in tensors.items()}
 
 
-def _queries(parts: Sequence[dict[str, np.ndarray]]) -> list[QueryColumn]:
+def _queries(parts: Sequence[dict[str, np.ndarray]]) -> list[AskedColumn]:
     """Take columns of every partition, in turn."""
     queries = []
     n_queries = min(N_BATCH, _n_columns(parts[0]))
@@ -206,9 +191,10 @@ def _queries(parts: Sequence[dict[str, np.ndarray]]) -> list[QueryColumn]:
         arrays = parts[turn % len(parts)]
         begin, end = arrays["column_values_offsets"][column : column + 2]
         rows = arrays["column_values_members"][begin:end].astype(np.int64)
-        names = pa.array(rows * len(parts) + turn % len(parts)).cast(pa.string())
         vectors = torch.from_numpy(arrays["vectors"][rows])
-        queries.append(QueryColumn(names, vectors, np.ones(len(rows), np.int64)))
+        ones = torch.ones(len(rows), dtype=torch.int64)
+        query = BenchmarkQuery(f"column {column}", vectors, ones, len(rows), 0.0, 1)
+        queries.append(asked_column(query))
     return queries
 
 
@@ -221,7 +207,7 @@ def _loader(store: MemoryStore, device: torch.device, room_bytes: int) -> Partit
     return loader
 
 
-def _search(scan: PartitionLoader, queries: Sequence[QueryColumn]) -> list[list]:
+def _search(scan: PartitionLoader, queries: Sequence[AskedColumn]) -> list[list]:
     return [hits for hits, _ in search_store(scan, queries, [SEARCH_OPTIONS] * len(queries))]
 
 

@@ -6,10 +6,6 @@ values comes first, and much larger ones after it, as long as there is time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 import torch
 
 from benchmarks.checking import normal_form
@@ -22,18 +18,15 @@ from benchmarks.datasets.calibrated import (
 from benchmarks.datasets.calibrated_columns import postings
 from benchmarks.gpu.brute import run_brute_force
 from benchmarks.gpu.checks import refuse_difference
-from benchmarks.gpu.dataset import brute_roofline, search_host_share
+from benchmarks.gpu.dataset import compare_brute, search_host_share
 from benchmarks.gpu.fitting import RESERVE_BYTES, free_bytes
-from benchmarks.gpu.lakes import ResidentLake, Wanted, make_lake
+from benchmarks.gpu.lakes import ResidentLake, Run, Wanted, make_lake
 from benchmarks.gpu.measure import measure_single
-from benchmarks.gpu.timing import Clock, spread
+from benchmarks.gpu.timing import spread
 from pexeso.engine.arrays import offsets_of
 from pexeso.engine.dense.building import resolve_options
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.options import PartitionLayoutOptions
-
-if TYPE_CHECKING:
-    from benchmarks.gpu.fused_kernel import Tuner
 
 FIRST_VALUES, GROWTH = 1 << 18, 16
 """Values of the smallest lake, and how many times larger each next one is."""
@@ -49,42 +42,28 @@ _SPLITS = 600
 """Bytes a value, beside its vector, that a grid takes when it is built, about."""
 
 
-@dataclass(frozen=True)
-class Published:
-    """What is asked of the layout as published."""
-
-    scale: float
-    device: torch.device
-    kernel: str
-    ceilings: Mapping[str, float]
-    tuner: Tuner | None
-    wanted: Wanted
-
-
-def run_published(
-    name: str, published: Published, clock: Clock, until: float
-) -> list[dict[str, object]]:
+def run_published(name: str, run: Run, until: float) -> list[dict[str, object]]:
     """Measure growing lakes of a data set; every answer that brute force is asked is checked."""
-    model, results = calibrated_model(name), []
+    model, clock, results = calibrated_model(name), run.clock, []
     options, took = None, 0.0
-    for n_values in _sizes(model, published):
+    for n_values in _sizes(model, run.scale):
         what = f"{name} as published, {n_values:,} values"
         started = clock.elapsed
         # On a GPU most of it is what takes as long at any size.
-        needed = took * (2 if published.device.type == "cuda" else GROWTH)
+        needed = took * (2 if run.device.type == "cuda" else GROWTH)
         if started + needed > until:
             clock.leave_out(what, f"would take about {needed:.0f} s, too long for its share")
             break
         room = n_values * (4 * model.dimensions + _SPLITS) + RESERVE_BYTES
-        if room > free_bytes(published.device):
+        if room > free_bytes(run.device):
             clock.leave_out(what, f"needs {room / 1e9:.0f} GB of memory")
             break
         scale = n_values / model.n_values
         if options is None:
-            options = _options(model, scale, published.device)
-        lake = ResidentLake(model, scale, published.device)
+            options = _options(model, scale, run.device)
+        lake = ResidentLake(model, scale, run.device)
         try:
-            results.append(_measured(lake, options, published, clock, until))
+            results.append(_measured(lake, options, run, until))
         except torch.OutOfMemoryError as error:
             clock.leave_out(what, f"the device ran out of memory: {str(error).splitlines()[0]}")
             break
@@ -94,10 +73,9 @@ def run_published(
     return results
 
 
-def _sizes(model: CalibratedModel, published: Published) -> list[int]:
+def _sizes(model: CalibratedModel, scale: float) -> list[int]:
     """Return the values of the lakes, growing."""
-    scale = max(published.scale, model.smallest_scale)
-    largest = round(model.n_values * scale)
+    largest = round(model.n_values * max(scale, model.smallest_scale))
     smallest = min(largest, max(FIRST_VALUES, round(model.n_values * model.smallest_scale)))
     sizes = [smallest]
     while sizes[-1] < largest:
@@ -115,40 +93,25 @@ def _options(model: CalibratedModel, scale: float, device: torch.device) -> Part
 
 
 def _measured(
-    lake: ResidentLake,
-    options: PartitionLayoutOptions,
-    published: Published,
-    clock: Clock,
-    until: float,
+    lake: ResidentLake, options: PartitionLayoutOptions, run: Run, until: float
 ) -> dict[str, object]:
-    make_lake(
-        lake,
-        Wanted(
-            options,
-            queries=QUERIES,
-            batch=1,
-            partition_values=lake.model.n_values,
-            max_distance=published.wanted.max_distance,
-            min_joinability=published.wanted.min_joinability,
-        ),
-        clock,
-    )
-    name, ceilings = lake.model.name, published.ceilings
-    kernel = choose_kernel(published.kernel, lake.device)
+    wanted = Wanted(options, queries=QUERIES, batch=1, partition_values=lake.model.n_values)
+    make_lake(lake, wanted, run.clock)
+    name, ceilings, clock = lake.model.name, run.ceilings, run.clock
+    kernel = choose_kernel(run.kernels[0], lake.device)
     queries = lake.queries
     left = max(1.0, (until - clock.elapsed) / 2)
     single, answers = measure_single(lake, queries, kernel, ceilings, left)
     single |= search_host_share(lake, queries, single["seconds"], kernel)
     few = queries[: min(CHECKED, len(answers))]
-    brute = run_brute_force(lake, few, None, published.tuner)
+    brute = run_brute_force(lake, few, None, run.tuner)
     for number, right in enumerate(brute.answers):
         refuse_difference(
             normal_form(answers[number]),
             normal_form(right),
             f"{name} as published, {lake.n_values:,} values, query column {number}",
         )
-    same = spread(single["seconds"][: len(few)])["median_seconds"]
-    kernel_seconds = spread(brute.kernel_seconds)
+    ways = {"fused": spread(brute.seconds), "fused_kernel": spread(brute.kernel_seconds)}
     clock.say(
         f"{name} as published, {lake.n_values:,} values: {single['median_seconds'] * 1e3:.3f} ms, "
         f"{len(few)} answers equal to those of brute force"
@@ -157,19 +120,12 @@ def _measured(
         "lake": lake.facts,
         "pivots": options.n_pivots,
         "levels": options.n_levels,
-        "kernel": published.kernel,
+        "kernel": run.kernels[0],
         "values_of_each": [len(query) for query in queries],
         "single": single,
-        "brute": {
-            "fused": spread(brute.seconds),
-            "fused_kernel": kernel_seconds
-            | brute_roofline(
-                lake, brute.values / len(few), kernel_seconds["median_seconds"], ceilings
-            ),
-        },
-        "ratios": {
-            "fused": spread(brute.seconds)["median_seconds"] / same,
-            "fused_kernel": kernel_seconds["median_seconds"] / same,
-        },
+        "brute": ways,
+        "ratios": compare_brute(
+            lake, ways, brute.values / len(few), single["seconds"][: len(few)], ceilings
+        ),
         "checked": len(few),
     }

@@ -9,15 +9,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
-from benchmarks.timing import timed_call
+from benchmarks.timing import timed_call, wait_for
 
 _AHEAD_BYTES = 1 << 30
-
-
-def wait_for(device: torch.device) -> None:
-    """Wait until a device has done what it was given."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
 
 
 def wall_seconds(work: Callable[[], object], device: torch.device) -> float:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import torch
 
 from benchmarks.lake import BenchmarkQuery
-from benchmarks.memory import give_back
+from benchmarks.memory import give_back, number_in, resident_bytes
 from benchmarks.out_of_core.stores import drop_cached
 from pexeso.engine.dense.space import DenseSpace
 from pexeso.engine.kernels.choice import choose_kernel
@@ -107,19 +107,12 @@ def answer_of(hits: list[Hit]) -> list[tuple[int, int]]:
 
 def bytes_from_disk() -> int:
     """Return the bytes that this process has had read from a disk, as Linux counts them."""
-    return _number_in(Path("/proc/self/io"), "read_bytes")
+    return number_in(Path("/proc/self/io"), "read_bytes")
 
 
 def own_bytes() -> int:
     """Return the memory that is this process's own and no mapped file's."""
-    return _number_in(Path("/proc/self/status"), "RssAnon") * 1024
-
-
-def _number_in(path: Path, name: str) -> int:
-    for line in path.read_text(encoding="ascii").splitlines():
-        if line.startswith(f"{name}:"):
-            return int(line.split()[1])
-    raise OSError(f"{path} has no {name}")
+    return resident_bytes("RssAnon")
 
 
 class OwnPeak:

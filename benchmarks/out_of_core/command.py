@@ -6,18 +6,15 @@ import json
 import logging
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.commands import benchmark, setting
+from benchmarks.commands import COUNT, SHARE, benchmark, refuse_unknown, setting
 from benchmarks.cutting import cut_rows
-from benchmarks.datasets import CACHE, data_set
-from benchmarks.datasets.calibrated import calibrated_model
-from benchmarks.datasets.calibrated_data import CalibratedData
-from benchmarks.datasets.tables import TablesData
+from benchmarks.datasets import CACHE, Source
 from benchmarks.drawing import draw_queries
 from benchmarks.lake import BenchmarkLake
 from benchmarks.machine import describe_machine, find_device, pin_threads
@@ -30,13 +27,11 @@ from benchmarks.out_of_core.asking import (
     open_scan,
     own_peak,
 )
-from benchmarks.out_of_core.grouping import group_columns
-from benchmarks.out_of_core.methods import METHODS
+from benchmarks.out_of_core.grouping import METHODS, group_columns
 from benchmarks.out_of_core.stores import StoreInMemory, vector_bytes, write_store
 from benchmarks.report import markdown_table
 from benchmarks.result_tables import duration, lake_of
 from pexeso.engine.options import PartitionLayoutOptions
-from pexeso.errors import InputError
 from pexeso.options import SearchOptions, parse_bytes
 from pexeso.semantic.partition_loader import PartitionLoader
 from pexeso.store.local.reader import Store, open_store
@@ -54,33 +49,26 @@ _log = logging.getLogger("benchmarks")
 @dataclass(frozen=True)
 class Settings:
     data: str = setting("lwdc", "A calibrated lake; with --dimensions one of tables.")
-    scale: float = setting(0.05, "Of a calibrated lake, in (0, 1].")
+    scale: float = setting(0.05, "Of a calibrated lake.", type=SHARE)
     methods: tuple[str, ...] = setting(("jensen-shannon",), "Ways to make partitions.")
-    partitions: int = setting(16, "Of each index.")
-    queries: int = setting(50, "Query columns, drawn from the lake's own.")
-    repeats: int = setting(3, "Timed repeats of each question.")
+    partitions: int = setting(16, "Of each index.", type=COUNT)
+    queries: int = setting(50, "Query columns, drawn from the lake's own.", type=COUNT)
+    repeats: int = setting(3, "Timed repeats of each question.", type=COUNT)
     cold: int = setting(10, "Query columns asked with nothing in memory.")
     checked: int = setting(2, "Query columns searched by brute force too.")
     one: bool = setting(False, "Search the lake as one partition in memory too.")
     max_distance: float = setting(0.06)
     min_joinability: float = setting(0.6)
     budget: str = setting("1GiB", "Memory budget of the searches.")
-    threads: int = setting(1, "For torch, OpenMP and BLAS.")
+    threads: int = setting(1, "For torch, OpenMP and BLAS.", type=COUNT)
     seed: int = setting(0, "Of all draws.")
-    rows: float = setting(1.0, "Share of each column's values.")
+    rows: float = setting(1.0, "Share of each column's values.", type=SHARE)
     published: bool = setting(False, "Index with the published pivots and grid.")
     memory: bool = setting(True, "Hold the first index in memory too, where it fits.")
     dimensions: int | None = setting(None, "Of hashed vectors of a lake of tables.", type=int)
 
     def __post_init__(self) -> None:
-        for name in ("partitions", "queries", "repeats", "threads"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1. Got {getattr(self, name)} instead.")
-        unknown = [name for name in self.methods if name not in METHODS]
-        if unknown or not self.methods:
-            raise InputError(
-                f"Methods are {', '.join(METHODS)}. Got {', '.join(unknown) or 'none'} instead."
-            )
+        refuse_unknown("Methods", self.methods, METHODS)
 
     @property
     def memory_budget(self) -> int:
@@ -99,16 +87,9 @@ class Settings:
 
     def lake(self, folder: Path) -> BenchmarkLake:
         """Make the whole lake, or read it from a folder."""
-        if self.dimensions is None:
-            model = calibrated_model(self.data)
-            return CalibratedData(model, self.scale, self.seed, folder).load()
-        lake_data = data_set(self.data, model="hashing", dimensions=self.dimensions, seed=self.seed)
-        if not isinstance(lake_data, TablesData):
-            raise InputError(
-                "Only lakes of tables, web and demo, are made in any number of dimensions. Got "
-                f"{self.data} instead; leave out --dimensions."
-            )
-        return replace(lake_data, cache=folder).load()
+        scale = self.scale if self.dimensions is None else 1.0
+        source = Source(self.data, "hashing", self.dimensions, self.seed, scale)
+        return source.data_set(folder).load()
 
 
 def run_out_of_core(settings: Settings, folder: Path = CACHE) -> dict[str, Any]:

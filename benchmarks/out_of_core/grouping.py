@@ -1,18 +1,24 @@
-"""Partitioning of the columns of a synthetic lake, held in arrays.
+"""Partitioning of the columns of a synthetic lake, held in arrays, by several methods (Figure 7b).
 
 It uses the divergences and limits of a build.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from benchmarks.lake import BenchmarkLake
-from benchmarks.out_of_core.methods import METHODS, Method, fit_centres, random_clusters
 from partition.balance import Limits, cut, fixed_limits, partition_bytes, place
-from partition.clustering import hash64, normalise
+from partition.clustering import (
+    hash64,
+    iterate_in_memory,
+    jensen_shannon,
+    normalise,
+    seed_centres,
+)
 from partition.codebook import assign, fit_codebook
 
 SAMPLE_COLUMNS = 20_000
@@ -22,6 +28,46 @@ SAMPLE_VALUES = 50_000
 """Vectors that the codebook is fitted on."""
 
 _COLUMNS_AT_ONCE, _VALUES_AT_ONCE = 4096, 1 << 20
+_SEEDING_COLUMNS = 10_000
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to group columns: k-means under a divergence of region counts or of mean vectors."""
+
+    of_histograms: bool
+    between: Callable[[np.ndarray, np.ndarray], np.ndarray] | None
+
+    def nearest(self, features: np.ndarray, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nearest centre of every column, int64 (n,), and the divergence from it."""
+        table = self.between(features, centres)
+        clusters = np.argmin(table, axis=1)
+        return clusters, table[np.arange(len(table)), clusters]
+
+
+def squared_euclidean(features: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    from scipy.spatial.distance import cdist
+
+    return cdist(features, centres, "sqeuclidean")
+
+
+METHODS = {
+    "jensen-shannon": Method(True, jensen_shannon),
+    "mean-vector": Method(False, squared_euclidean),
+    "random": Method(False, None),
+}
+"""Every method by its name; the first is what a build does."""
+
+
+def fit_centres(method: Method, features: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
+    """Fit the centres of a method to columns, float64 (n, F)."""
+    if method.between is jensen_shannon:
+        ties = hash64(np.arange(len(features)), seed)
+        sample = features[np.sort(np.argsort(ties, kind="stable")[:_SEEDING_COLUMNS])]
+        return iterate_in_memory(features, ties, seed_centres(sample, n_clusters, seed=seed))
+    from sklearn.cluster import KMeans
+
+    return KMeans(n_clusters, n_init=1, random_state=seed).fit(features).cluster_centers_
 
 
 def group_columns(
@@ -35,11 +81,7 @@ def group_columns(
     ties = hash64(ids, seed)
     chosen = METHODS[method]
     if chosen.between is None:
-        clusters, divergences, centres = (
-            random_clusters(len(ids), n_partitions, seed),
-            np.zeros(len(ids)),
-            None,
-        )
+        clusters, divergences, centres = (ties >> 1) % n_partitions, np.zeros(len(ids)), None
     else:
         clusters, divergences, centres = _clusters(lake, chosen, limits, seed)
     pieces, piece_of = cut(ids, clusters, divergences, ties, n_bytes, limits)

@@ -63,7 +63,7 @@ class TableFile:
         return pq.read_table(self._path, columns=[self.schema.names[at]]).column(0)
 
 
-def coded_containment(folder: Path, *, row_count_gate: bool = True) -> set[tuple[str, str]]:
+def coded_containment(folder: Path) -> set[tuple[str, str]]:
     """Return all pairs of files of which the first holds every row of the second."""
     paths = [path for ending in ("parquet", "csv") for path in sorted(folder.rglob(f"*.{ending}"))]
     files = {path.relative_to(folder).as_posix(): TableFile(path) for path in paths}
@@ -77,8 +77,7 @@ def coded_containment(folder: Path, *, row_count_gate: bool = True) -> set[tuple
         parents = [
             name
             for name, file in files.items()
-            if columns <= file.kinds
-            and (name in children or not row_count_gate or file.n_rows >= min_rows)
+            if columns <= file.kinds and (name in children or file.n_rows >= min_rows)
         ]
         if len(parents) < 2:
             continue
@@ -88,12 +87,9 @@ def coded_containment(folder: Path, *, row_count_gate: bool = True) -> set[tuple
         rows = dict(zip(parents, distinct, strict=True))
         for parent in parents:
             for child in children:
-                if parent == child or (
-                    row_count_gate and files[child].n_rows > files[parent].n_rows
-                ):
-                    continue
-                if len(np.setdiff1d(rows[child], rows[parent], assume_unique=True)) == 0:
-                    pairs.add((parent, child))
+                if parent != child and files[child].n_rows <= files[parent].n_rows:
+                    missing = np.setdiff1d(rows[child], rows[parent], assume_unique=True)
+                    pairs |= set() if len(missing) else {(parent, child)}
     return pairs
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -82,7 +81,6 @@ class Request:
     repeats: int = setting(3, "Of each way, in turn.")
     rows: int = setting(10, "Sampled of each table (paper: t).")
     seed: int = setting(0, "Of lakes, samples and graphs.")
-    kept: str = setting("", "Folder where drawn lakes stay for the next run.")
 
 
 @benchmark("redundancy", Request)
@@ -107,4 +105,4 @@ def _lake(name: str, request: Request) -> dict[str, Any]:
 
     options = {"seed": request.seed, "repeats": request.repeats, "rows": request.rows}
     with spark_session(None, conf=SMALL_LAKE_SETTINGS) as spark:
-        return measured_lake(spark, name, kept=request.kept and Path(request.kept), **options)
+        return measured_lake(spark, name, **options)

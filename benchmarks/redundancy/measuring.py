@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tarfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -14,14 +13,13 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.datasets.tables import SHARED
+from benchmarks.datasets.tables import shared_archive, unpack
 from benchmarks.redundancy.coded import coded_containment
-from benchmarks.redundancy.synthetic import LARGE, LINEAGE, MEDIUM, SMALL, synthetic_lake
+from benchmarks.redundancy.synthetic import LARGE, MEDIUM, SMALL, synthetic_lake
 from pexeso.errors import InputError
 from pexeso.redundancy.containments import ContainmentOptions, Containments, Stage, containments_of
 from pexeso.redundancy.lake_reading import list_lake, read_lake
 from pexeso.redundancy.sampled import sampled_containments
-from pexeso.redundancy.schema_tokens import Token
 from pexeso.redundancy.search import Redundancy, find_redundancy
 from pexeso.store.io.temporary import temporary_folder
 
@@ -29,23 +27,17 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def find_containments(
-    spark: SparkSession,
-    lake: str | Path,
-    *,
-    synonyms: dict[Token, Token] | None = None,
-    **options: Any,
-) -> Containments:
+def find_containments(spark: SparkSession, lake: str | Path, **options: Any) -> Containments:
+    """Compare all rows of the tables of a lake."""
     chosen = ContainmentOptions(**options)
     with temporary_folder("pexeso-redundancy-") as folder:
         started = time.perf_counter()
         read = read_lake(spark, lake, folder)
         seconds = time.perf_counter() - started
-        return containments_of(spark, read, chosen, synonyms=synonyms, read_seconds=seconds)
+        return containments_of(spark, read, chosen, read_seconds=seconds)
 
 
 def find_by_samples(spark: SparkSession | None, lake: str | Path, **options: Any) -> Containments:
-    """Compare rows that are drawn, in threads unless there is Spark."""
     return sampled_containments(spark, list_lake(lake), ContainmentOptions(), **options)
 
 
@@ -58,34 +50,27 @@ DERIVED = {
 """Bytes, tables and roots. The third has the size of the paper's Table Union lake."""
 
 SHARED_LAKES = {
-    "containment": "versions.tar.gz",
-    "baseball": "tables.tar.gz",
-    "fivethirtyeight": "tables.tar.gz",
+    "containment": "versions",
+    "baseball": "tables",
+    "fivethirtyeight": "tables",
 }
 
 LAKES = (*SHARED_LAKES, *DERIVED)
 
 
 @contextmanager
-def lake_folder(name: str, seed: int, kept: Path | None = None) -> Iterator[Path]:
+def lake_folder(name: str, seed: int) -> Iterator[Path]:
     """Yield the folder of a lake for as long as the block lasts."""
     with TemporaryDirectory(prefix="pexeso-redundancy-") as temporary:
         folder = Path(temporary) / "lake"
         if name in DERIVED:
             n_bytes, n_tables, n_roots = DERIVED[name]
-            if kept is not None:
-                folder = kept / f"{name}-{seed}"
-            if not (folder / LINEAGE).exists():  # which is written last
-                sizes = {"n_bytes": n_bytes, "n_tables": n_tables, "n_roots": n_roots}
-                # In a process of its own, so that its memory does not count as the search's.
-                with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-                    process.submit(synthetic_lake, folder, **sizes, seed=seed).result()
+            sizes = {"n_bytes": n_bytes, "n_tables": n_tables, "n_roots": n_roots}
+            # In a process of its own, so that its memory does not count as the search's.
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+                process.submit(synthetic_lake, folder, **sizes, seed=seed).result()
         elif name in SHARED_LAKES:
-            archive = SHARED / name / SHARED_LAKES[name]
-            if not archive.is_file():
-                raise InputError(f"The shared lake {name} ({archive}) is not on this machine.")
-            with tarfile.open(archive) as tables:
-                tables.extractall(folder, filter="data")
+            folder = unpack(shared_archive(name, SHARED_LAKES[name]), folder)
         else:
             raise InputError(f"Lakes are {', '.join(LAKES)}. Got {name!r}.")
         yield folder
@@ -98,7 +83,6 @@ def measured_lake(
     seed: int = 0,
     repeats: int = 3,
     rows: int = 10,
-    kept: Path | None = None,
 ) -> dict[str, Any]:
     """Search a lake in all ways in turn, and compare what they find with the truth."""
     with TemporaryDirectory() as warm:
@@ -106,7 +90,7 @@ def measured_lake(
         find_containments(spark, warm)
         find_redundancy(warm)
         find_by_samples(spark, warm)
-    with lake_folder(name, seed, kept) as folder:
+    with lake_folder(name, seed) as folder:
         ways: dict[str, Callable[[], Any]] = {
             "exact": lambda: find_containments(spark, folder),
             "plan": lambda: find_redundancy(folder),

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from benchmarks.redundancy.writing import write_table
 from benchmarks.token_sets import syllable_words
 from pexeso.errors import InputError
 
@@ -32,19 +32,6 @@ _FIRST_DAY, _DAYS = 14_610, 9_000
 _SECONDS_A_DAY = 86_400
 
 KINDS = ("id", "count", "double", "decimal", "date", "timestamp", "instant", "string", "boolean")
-
-_CSV_BYTES = {
-    "id": (0.8, 0.28),
-    "count": (0.8, 0.28),
-    "double": (2.5, 0.22),
-    "decimal": (4.0, 0.18),
-    "date": (10.5, 0.0),
-    "timestamp": (25.7, 0.0),
-    "instant": (26.7, 0.0),
-    "string": (3.7, 0.31),
-    "boolean": (5.3, 0.0),
-}
-"""What a cell takes at least, and for each bit of the number of distinct values: as measured."""
 
 
 @dataclass(frozen=True)
@@ -69,54 +56,35 @@ def draw_columns(rng: np.random.Generator, root: int) -> list[Column]:
     return columns
 
 
-def rows_for(columns: list[Column], n_bytes: float, file_format: str) -> int:
+def rows_for(columns: list[Column], n_bytes: float) -> int:
     """Return how many rows of these columns take so many bytes on disk, roughly."""
     n_rows = 1
     # Bytes of a row fall with the rows, as values repeat: a few rounds settle that.
     for _ in range(4):
         distinct = [min(column.n_values or n_rows, n_rows) for column in columns]
         a_row = sum(
-            _bytes_a_cell(column.kind, n, n_rows, file_format)
+            _bytes_a_cell(column.kind == "boolean", n, n_rows)
             for column, n in zip(columns, distinct, strict=True)
         )
         n_rows = max(1, int(n_bytes / a_row))
     return n_rows
 
 
-def table_bytes(table: pa.Table, file_format: str) -> float:
+def table_bytes(table: pa.Table) -> float:
     """Return what a table takes on disk, roughly: it is not written, so no version matters."""
     n_rows = table.num_rows
     return sum(
-        n_rows
-        * _bytes_a_cell(
-            _kind_of(column.type), pc.count_distinct(column).as_py(), n_rows, file_format
-        )
+        n_rows * _bytes_a_cell(pa.types.is_boolean(column.type), n_distinct, n_rows)
         for column in table.columns
+        for n_distinct in [pc.count_distinct(column).as_py()]
     )
 
 
-def _bytes_a_cell(kind: str, n_distinct: int, n_rows: int, file_format: str) -> float:
-    bits = n_distinct.bit_length()
-    if file_format == "csv":
-        base, a_bit = _CSV_BYTES[kind]
-        return base + a_bit * bits
+def _bytes_a_cell(is_boolean: bool, n_distinct: int, n_rows: int) -> float:
+    if is_boolean:
+        return 0.2
     # A number of the dictionary, and the value's share in it: as measured.
-    return 0.2 if kind == "boolean" else 0.1 + bits / 8 + 4 * n_distinct / max(1, n_rows)
-
-
-def _kind_of(type_: pa.DataType) -> str:
-    types = pa.types
-    for kind, has in (
-        ("count", types.is_integer),
-        ("double", types.is_floating),
-        ("decimal", types.is_decimal),
-        ("date", types.is_date),
-        ("timestamp", types.is_timestamp),
-        ("boolean", types.is_boolean),
-    ):
-        if has(type_):
-            return kind
-    return "string"
+    return 0.1 + n_distinct.bit_length() / 8 + 4 * n_distinct / max(1, n_rows)
 
 
 def draw_rows(rng: np.random.Generator, columns: list[Column], n_rows: int) -> pa.Table:
@@ -174,10 +142,9 @@ Ranks = dict[str, int]
 
 @dataclass(frozen=True, eq=False)
 class Derived:
-    """A table, what was done, and whether the source holds it (down), it the source (up), or so."""
+    """A table, and whether the source holds it (down), it the source (up), both, or none."""
 
     table: pa.Table
-    steps: tuple[str, ...]
     expected: str
 
 
@@ -200,22 +167,19 @@ def where(rng: np.random.Generator, table: pa.Table, ranks: Ranks) -> Derived:
     known = {name: rank for name, rank in ranks.items() if name in table.column_names}
     names = sorted(known, key=known.__getitem__)
     for _ in range(_TRIES if table.num_rows > 1 and names else 0):
-        mask, predicates = None, []
+        mask = None
         for _ in range(int(rng.integers(1, _MOST_PREDICATES + 1))):
             name = names[zipf_draw(rng, len(names))]
-            predicate = _predicate(rng, table[name].combine_chunks(), name)
+            predicate = _predicate(rng, table[name].combine_chunks())
             if predicate is not None:
-                mask = predicate[0] if mask is None else pc.and_(mask, predicate[0])
-                predicates.append(predicate[1])
+                mask = predicate if mask is None else pc.and_(mask, predicate)
         selection = None if mask is None else table.filter(mask)
         if selection is not None and 0 < selection.num_rows < table.num_rows:
-            return Derived(selection.combine_chunks(), (" AND ".join(predicates),), "down")
+            return Derived(selection.combine_chunks(), "down")
     return shuffle(rng, table, ranks)
 
 
-def _predicate(
-    rng: np.random.Generator, values: pa.Array, name: str
-) -> tuple[pa.Array, str] | None:
+def _predicate(rng: np.random.Generator, values: pa.Array) -> pa.Array | None:
     """Return which rows meet a predicate that is drawn; None where a column has no value."""
     present = values.drop_null()
     if pa.types.is_floating(values.type):
@@ -223,17 +187,17 @@ def _predicate(
     if not len(present):
         return None
     value = _frequent(rng, present)
-    template = f"{name} {{}} {value}"
-    ways: list[tuple[str, Callable[..., pa.Array]]] = [("=", pc.equal)]
+    ways: list[Callable[..., pa.Array] | None] = [pc.equal]
     if _is_number(values.type) or pa.types.is_temporal(values.type):
-        ways += [("<", pc.less), (">", pc.greater), ("BETWEEN", pc.and_)]
-    sign, compare = ways[int(rng.integers(len(ways)))]
-    if sign != "BETWEEN":
-        return pc.fill_null(compare(values, value), False), template.format(sign)
+        ways += [pc.less, pc.greater, None]
+    compare = ways[int(rng.integers(len(ways)))]
+    if compare is not None:
+        return pc.fill_null(compare(values, value), False)
+    # Between two values.
     other = _frequent(rng, present)
     low, high = (other, value) if pc.greater(value, other).as_py() else (value, other)
     both = pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
-    return pc.fill_null(both, False), f"{name} BETWEEN {low} AND {high}"
+    return pc.fill_null(both, False)
 
 
 def _frequent(rng: np.random.Generator, present: pa.Array) -> pa.Scalar:
@@ -250,8 +214,7 @@ def project(rng: np.random.Generator, table: pa.Table, ranks: Ranks) -> Derived:
     n_kept = int(rng.integers(min_kept, table.num_columns + 1))
     columns = rng.permutation(table.num_columns)[:n_kept].tolist()
     names = [table.column_names[column] for column in columns]
-    steps = (*filtered.steps, f"keep {n_kept} columns")
-    return Derived(filtered.table.select(names), steps, "down")
+    return Derived(filtered.table.select(names), "down")
 
 
 def add_rows(rng: np.random.Generator, table: pa.Table, ranks: Ranks) -> Derived:
@@ -265,7 +228,7 @@ def add_rows(rng: np.random.Generator, table: pa.Table, ranks: Ranks) -> Derived
     ]
     added = pa.Table.from_arrays(columns, schema=table.schema)
     whole = pa.concat_tables([table, added]).combine_chunks()
-    return Derived(whole, (f"add {n_added} rows",), "up")
+    return Derived(whole, "up")
 
 
 def add_cols(rng: np.random.Generator, table: pa.Table, ranks: Ranks) -> Derived:
@@ -273,35 +236,29 @@ def add_cols(rng: np.random.Generator, table: pa.Table, ranks: Ranks) -> Derived
     numbers = _number_columns(table)
     if not numbers:
         return shuffle(rng, table, ranks)
-    steps = []
     for _ in range(int(rng.integers(1, _MOST_NEW_COLUMNS + 1))):
         x, y = (numbers[int(rng.integers(len(numbers)))] for _ in range(2))
         a, b = (int(number) / 100 for number in rng.integers(-200, 201, 2))
         name = _free_name(table)
         left, right = (pc.multiply(_doubles(table[column]), k) for column, k in ((x, a), (y, b)))
         table = table.append_column(name, pc.add(left, right))
-        steps.append(f"{name} = {a} * {x} + {b} * {y}")
-    return Derived(table, tuple(steps), "up")
+    return Derived(table, "up")
 
 
-def noise(
-    rng: np.random.Generator, table: pa.Table, ranks: Ranks, *, keep_range: bool | None = None
-) -> Derived:
+def noise(rng: np.random.Generator, table: pa.Table, ranks: Ranks) -> Derived:
     """Add normal noise to 10 to 100 % of the cells of one or two columns of numbers."""
     numbers = [name for name in _number_columns(table) if not pa.types.is_decimal(table[name].type)]
     if not numbers or not table.num_rows:
         return shuffle(rng, table, ranks)
-    clip = bool(rng.integers(2)) if keep_range is None else keep_range
+    clip = bool(rng.integers(2))
     n_columns = min(len(numbers), int(rng.integers(1, _MOST_NOISY_COLUMNS + 1)))
-    steps = []
     for column in rng.permutation(len(numbers))[:n_columns].tolist():
         name = numbers[column]
         share = int(rng.integers(10, 101))
         hit = rng.integers(0, 100, table.num_rows) < share
         changed = _noisy(rng, table[name].combine_chunks(), hit, clip)
         table = table.set_column(table.column_names.index(name), name, changed)
-        steps.append(f"noise on {share} % of {name}{', range kept' if clip else ''}")
-    return Derived(table, tuple(steps), "none")
+    return Derived(table, "none")
 
 
 def _noisy(rng: np.random.Generator, values: pa.Array, hit: np.ndarray, clip: bool) -> pa.Array:
@@ -333,17 +290,15 @@ def shuffle(rng: np.random.Generator, table: pa.Table, ranks: Ranks) -> Derived:
     names = [table.column_names[column] for column in columns]
     rows = rng.permutation(table.num_rows)
     shuffled = table.select(names).take(pa.array(rows, pa.int64())).combine_chunks()
-    return Derived(shuffled, ("shuffle",), "both")
+    return Derived(shuffled, "both")
 
 
 def combo(rng: np.random.Generator, table: pa.Table, ranks: Ranks) -> Derived:
     """Do two or three of the others, one after the other."""
-    steps: tuple[str, ...] = ()
     for _ in range(int(rng.integers(2, 4))):
         single = SINGLE[list(SINGLE)[int(rng.integers(len(SINGLE)))]]
-        derived = single(rng, table, ranks)
-        table, steps = derived.table, steps + derived.steps
-    return Derived(table, steps, "none")
+        table = single(rng, table, ranks).table
+    return Derived(table, "none")
 
 
 SINGLE: dict[str, Callable[[np.random.Generator, pa.Table, Ranks], Derived]] = {
@@ -402,7 +357,6 @@ class Lineage:
     table: str
     op: str
     source: str | None
-    steps: tuple[str, ...]
     expected: str
     rows: int
     columns: int
@@ -415,42 +369,34 @@ def synthetic_lake(
     n_tables: int = 60,
     n_roots: int = 10,
     seed: int = 0,
-    file_format: str = "parquet",
-    n_files: int = 1,
 ) -> list[Lineage]:
     """Write a lake, and what its tables were derived from as `LINEAGE`."""
     if not 1 <= n_roots <= n_tables:
         raise InputError(f"A lake has 1 to {n_tables:,} roots, no more than tables. Got {n_roots}.")
     if n_bytes < 1:
         raise InputError(f"A lake has at least one byte. Got {n_bytes}.")
+    folder.mkdir(parents=True, exist_ok=True)
     lineages: list[Lineage] = []
     counts = [(n_tables - n_roots) * (at + 1) // n_roots for at in range(n_roots)]
     counts = np.diff(counts, prepend=0).tolist()
     spent: list[float] = []
-    for at, (name, root) in enumerate(_drawn(n_bytes, spent, counts, seed, file_format)):
+    for at, (name, root) in enumerate(_drawn(n_bytes, spent, counts, seed)):
         # Streams of their own: of the tables before, a root depends on the sizes alone.
         rng = np.random.Generator(np.random.PCG64([seed, 1, at]))
         for table, lineage in _family(rng, name, root, counts[at]):
-            spent.append(table_bytes(table, file_format))
-            path = write_table(
-                folder,
-                lineage.table,
-                table,
-                file_format=file_format,
-                n_files=n_files,
-                codec=_CODECS[int(rng.integers(len(_CODECS)))],
-                row_group=max(1, table.num_rows // int(rng.integers(1, 5))),
-            )
-            ending = path.name[len(lineage.table) :]
-            source = lineage.source and lineage.source + ending
-            lineages.append(Lineage(**{**asdict(lineage), "table": path.name, "source": source}))
+            spent.append(table_bytes(table))
+            codec = _CODECS[int(rng.integers(len(_CODECS)))]
+            row_group = max(1, table.num_rows // int(rng.integers(1, 5)))
+            path = folder / lineage.table
+            pq.write_table(table, path, compression=codec, row_group_size=row_group)
+            lineages.append(lineage)
     text = json.dumps([asdict(record) for record in lineages], indent=1)
     (folder / LINEAGE).write_text(text + "\n", encoding="utf-8")
     return lineages
 
 
 def _drawn(
-    n_bytes: int, spent: list[float], counts: list[int], seed: int, file_format: str
+    n_bytes: int, spent: list[float], counts: list[int], seed: int
 ) -> Iterator[tuple[str, pa.Table]]:
     """Draw root by root, of the bytes that `spent`, which grows meanwhile, leaves."""
     rng = np.random.Generator(np.random.PCG64([seed, 0]))
@@ -459,15 +405,15 @@ def _drawn(
     for at, weight in enumerate(weights):
         columns = draw_columns(np.random.Generator(np.random.PCG64([seed, 2, at])), at)
         left = max(0.0, n_bytes - sum(spent))
-        n_rows = rows_for(columns, left * weight / sum(shares[at:]), file_format)
+        n_rows = rows_for(columns, left * weight / sum(shares[at:]))
         rows = np.random.Generator(np.random.PCG64([seed, 3, at]))
-        yield f"root-{at:03}", draw_rows(rows, columns, max(_FEWEST_ROWS, n_rows))
+        yield f"root-{at:03}.parquet", draw_rows(rows, columns, max(_FEWEST_ROWS, n_rows))
 
 
 def _family(
     rng: np.random.Generator, name: str, root: pa.Table, n_derived: int
 ) -> Iterator[tuple[pa.Table, Lineage]]:
-    yield root, Lineage(name, "root", None, (), "none", root.num_rows, root.num_columns)
+    yield root, Lineage(name, "root", None, "none", root.num_rows, root.num_columns)
     ranks = root_ranks(rng, root)
     last, last_name = root, name
     names = list(CHANGES)
@@ -475,17 +421,7 @@ def _family(
         source, source_name = (root, name) if rng.integers(_FROM_LAST) else (last, last_name)
         op = names[int(rng.integers(len(names)))]
         derived: Derived = CHANGES[op](rng, source, ranks)
-        table = derived.table
-        last, last_name = table, f"{name}-{number + 1:03}-{op.replace('_', '-')}"
-        yield (
-            table,
-            Lineage(
-                last_name,
-                op,
-                source_name,
-                derived.steps,
-                derived.expected,
-                table.num_rows,
-                table.num_columns,
-            ),
-        )
+        stem = name.removesuffix(".parquet")
+        last, last_name = derived.table, f"{stem}-{number + 1:03}-{op.replace('_', '-')}.parquet"
+        size = last.num_rows, last.num_columns
+        yield last, Lineage(last_name, op, source_name, derived.expected, *size)

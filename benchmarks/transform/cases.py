@@ -10,18 +10,16 @@ from __future__ import annotations
 import csv
 import json
 import re
-import tarfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.datasets.tables import SHARED
+from benchmarks.datasets.tables import unpacked
 from pexeso.errors import InputError
 from pexeso.lake.columns import find_column, label_columns
 from pexeso.lake.containers.reader import read_table
@@ -130,23 +128,7 @@ def spec_of(key: str) -> str:
 
 
 @contextmanager
-def shared_cases(shared: Path = SHARED) -> Iterator[list[Case]]:
+def shared_cases() -> Iterator[list[Case]]:
     """Yield the shared cases, by name, for as long as the block lasts."""
-    with unpacked("transform", "cases", shared) as folder:
+    with unpacked("transform", "cases") as folder:
         yield [read_case(path.parent) for path in sorted(folder.glob("*/case.json"))]
-
-
-@contextmanager
-def unpacked(name: str, archive: str, shared: Path = SHARED) -> Iterator[Path]:
-    """Yield the folder of a shared data set for as long as the block lasts."""
-    path = shared / name / f"{archive}.tar.gz"
-    if not path.is_file():
-        raise InputError(
-            f"The data set {name} is not on this machine: there is no {name}/{path.name} in "
-            f"{shared}."
-        )
-    with TemporaryDirectory(prefix="pexeso-transform-") as folder:
-        with tarfile.open(path) as files:
-            files.extractall(folder, filter="data")
-        inside = Path(folder) / name
-        yield inside if inside.is_dir() else Path(folder)

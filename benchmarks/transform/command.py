@@ -8,14 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.commands import benchmark, setting
+from benchmarks.commands import benchmark, refuse_unknown, setting
 from benchmarks.machine import pin_threads
 from benchmarks.transform import tables
 from benchmarks.transform.life import SEEDS, measured_life
 from benchmarks.transform.planted import measured_planted
 from benchmarks.transform.quality import METHODS, measured_cases
 from benchmarks.transform.restraint import measured_restraint
-from pexeso.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -32,12 +31,8 @@ class Request:
     seeds: tuple[int, ...] = setting(SEEDS, "life: of the drawn rules.")
 
     def __post_init__(self) -> None:
-        for what, names, known in (
-            ("Parts", self.parts, PARTS),
-            ("Methods", self.methods, METHODS),
-        ):
-            if unknown := [name for name in names if name not in known]:
-                raise InputError(f"{what} are {', '.join(known)}. Got {unknown[0]!r} instead.")
+        refuse_unknown("Parts", self.parts, PARTS)
+        refuse_unknown("Methods", self.methods, METHODS)
 
 
 def _cases(request: Request) -> dict[str, Any]:

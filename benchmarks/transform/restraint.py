@@ -19,13 +19,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from benchmarks.datasets.tables import folder_tables, unpacked
 from benchmarks.effectiveness.tasks import Task, read_tasks
-from benchmarks.transform.cases import cleaned_values, unpacked
+from benchmarks.transform.cases import cleaned_values
 from benchmarks.transform.scores import counted
-from pexeso.errors import PexesoError
 from pexeso.lake.columns import label_columns
 from pexeso.lake.containers.reader import read_table
-from pexeso.lake.files import find_tables
 from pexeso.transform.joins.joined import TransformJoin
 from pexeso.transform.joins.learned import learn_transformation
 
@@ -42,7 +41,7 @@ def measured_restraint(*, seed: int = 0, n_draws: int = 3, n_pairs: int = 200) -
     """Join the tasks and the drawn pairs."""
     result: dict[str, Any] = {"tasks": [task_row(*task, seed=seed) for task in _tasks()]}
     with ExitStack() as stack:
-        folders = {lake: _lake(stack, lake) for lake in LAKES}
+        folders = {lake: stack.enter_context(unpacked(lake)) for lake in LAKES}
         columns = list(lake_columns(folders))
         draws = [drawn_pairs(columns, n_pairs, seed + number) for number in range(n_draws)]
         result["random"] = {
@@ -108,18 +107,10 @@ class LakeColumn:
         return read_table(str(self.path)).columns[self.position]
 
 
-def _lake(stack: ExitStack, name: str) -> Path:
-    return stack.enter_context(unpacked(name, "tables"))
-
-
 def lake_columns(folders: dict[str, Path], min_values: int = MIN_VALUES) -> Iterator[LakeColumn]:
     """Yield the columns of lakes that have at least so many distinct values, also of numbers."""
     for lake, folder in folders.items():
-        for file in find_tables(folder)[0]:
-            try:
-                table = read_table(file.path)
-            except PexesoError:
-                continue
+        for file, table in folder_tables(folder):
             for position, (name, cells) in enumerate(
                 zip(label_columns(table.names), table.columns, strict=True)
             ):

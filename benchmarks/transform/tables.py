@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.report import markdown_table
+from benchmarks.report import markdown_table, rate
 
 Row = Mapping[str, Any]
 
@@ -21,20 +21,13 @@ NAMES = {
 }
 
 
-def share(value: float | None) -> str:
-    """Return a share with three digits."""
-    if value is None:
-        return "-"
-    text = f"{value:.3f}"
-    return text.removeprefix("0") if value < 1 else text
-
-
 def means_table(result: Row) -> str:
     """Return mean precision, recall and F of the methods, for each group of cases."""
     rows = []
     for group, methods in result["means"].items():
         for method, scores in methods.items():
-            rates = [share(scores[name]) for name in ("precision", "recall", "f")]
+            named = [scores[name] for name in ("precision", "recall", "f")]
+            rates = ["-" if value is None else rate(value) for value in named]
             solved = f"{scores['solved']} of {scores['cases']}"
             rows.append([group, NAMES[method], *rates, solved, f"{scores['seconds']:.1f}"])
     return markdown_table(["cases", "method", "P", "R", "F", "F at least .95", "s"], rows)
@@ -120,8 +113,8 @@ def _planted_cells(row: Row) -> list[str]:
         f"{row['seconds']:.2f}",
         "-" if joined is None else f"{joined:.3f}",
         "-" if peak is None else f"{peak / 1e6:,.0f}",
-        share(row["f"]),
-        share(row["f_without_fuzzy"]),
+        rate(row["f"]),
+        rate(row["f_without_fuzzy"]),
     ]
 
 

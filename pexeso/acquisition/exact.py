@@ -34,6 +34,7 @@ from pexeso.acquisition.plans import (
 )
 from pexeso.acquisition.tables import CodedColumns
 from pexeso.joins.measures import log2
+from pexeso.runtime.formatting import listed_names
 from pexeso.runtime.progress import checkpoint
 
 _BATCH = 64  # So many plans are bounded before the most promising of them are measured
@@ -349,8 +350,7 @@ def _component(distances: Distances, terminal: Terminal) -> str:
     others = sorted(set(distances.of(table)[0]) - {table})
     if not others:
         return f"'{table}' joins no table that leads there"
-    more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-    return f"'{table}' is connected with {', '.join(others[:_NAMED])}{more}"
+    return f"'{table}' is connected with {listed_names(others, _NAMED, str)}"
 
 
 def _loosest(graph: JoinGraph) -> dict[str, tuple[str, float]]:

@@ -32,6 +32,7 @@ import pyarrow.compute as pc
 
 from pexeso.joins.measures import encoded, in_one_piece, paired_codes, plain_column
 from pexeso.lake.tokens import tokens_of
+from pexeso.runtime.buffers import string_buffers
 from pexeso.runtime.compiled import compiled
 
 loops = compiled("pexeso.acquisition.loops")
@@ -96,10 +97,7 @@ def _encoded(table: pa.Table, name: str) -> pa.DictionaryArray:
 
 def md5_52(texts: pa.LargeStringArray) -> np.ndarray:
     """Return the first 13 hexadecimal digits of the MD5 digests of texts as numbers."""
-    _, offsets, letters = texts.buffers()
-    bounds = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    empty = np.zeros(1, np.uint8)  # Arrow leaves out a buffer without letters
-    return loops.md5_digits(np.frombuffer(letters, np.uint8) if letters else empty, bounds)
+    return loops.md5_digits(*string_buffers(texts))
 
 
 SMALL_DOMAIN = 1000  # Most distinct keys of a side of an edge that is not thinned

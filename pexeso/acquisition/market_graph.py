@@ -25,8 +25,8 @@ from pexeso.acquisition.lake_market import LakeMarket, names_a_code, own_table
 from pexeso.acquisition.tables import CodedColumns, MarketTable
 from pexeso.errors import ColumnNotFoundError, InputError, PexesoError
 from pexeso.lake.choose import profile_columns
-from pexeso.lake.columns import listed_names
 from pexeso.lake.tokens import distinct_tokens
+from pexeso.runtime.formatting import listed_names
 from pexeso.runtime.progress import advance, begin_steps, checkpoint
 from pexeso.sets.lake_columns import (
     KEY_PERCENT,

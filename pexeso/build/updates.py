@@ -45,11 +45,10 @@ from pexeso.lake.catalog import Catalog
 from pexeso.lake.containers.formats import READERS
 from pexeso.options import BuildOptions
 from pexeso.registry import MAX_MODELS, model_names, requested_parts, require_parts
-from pexeso.runtime.formatting import shown
+from pexeso.runtime.formatting import listed_names, shown
 from pexeso.runtime.progress import with_bar
 from pexeso.runtime.ranges import merge_ranges, ranges_of
 from pexeso.store.io.location import Location
-from pexeso.store.local.build_lock import some_names
 from pexeso.store.local.reader import Store
 from pexeso.store.manifest import Manifest
 from pexeso.store.opening import open_store_anywhere, open_writer
@@ -233,9 +232,9 @@ def delete(path: str | os.PathLike[str] | Location, tables: Iterable[str]) -> Up
         unknown = requested.filter(pc.invert(pc.is_in(requested, value_set=known.combine_chunks())))
         if len(unknown):
             raise InputError(
-                f"The index '{store.path}' has no table {some_names(unknown.to_pylist())}. Tables "
-                f"are named by their path relative to '{store.manifest.facts['lake']}', as search "
-                "prints them. Nothing was deleted."
+                f"The index '{store.path}' has no table {listed_names(unknown.to_pylist(), 3)}. "
+                "Tables are named by their path relative to "
+                f"'{store.manifest.facts['lake']}', as search prints them. Nothing was deleted."
             )
         if not len(requested):
             return Update(store.manifest.generation, False, of_parts=folder_counts())

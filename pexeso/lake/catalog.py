@@ -24,9 +24,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pexeso.errors import IndexCorruptError, InputError
-from pexeso.lake.columns import did_you_mean, listed_names
+from pexeso.lake.columns import did_you_mean
 from pexeso.lake.containers.formats import format_of
-from pexeso.runtime.formatting import first_line
+from pexeso.runtime.formatting import first_line, listed_names
 
 # Most records in one batch.
 MAX_RECORDS = 1 << 16

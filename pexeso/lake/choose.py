@@ -13,6 +13,7 @@ from embed.words import RUN_BYTES
 from pexeso.errors import InputError
 from pexeso.lake.cells import CountedCells
 from pexeso.lake.normalise.dates import canonical_dates
+from pexeso.runtime.buffers import string_buffers
 from pexeso.runtime.formatting import many
 from pexeso.runtime.ranges import runs_of_lists
 from pexeso.runtime.threads import release_unused
@@ -190,11 +191,11 @@ def _count_bytes(values: pa.StringArray, byte_mask: np.ndarray) -> np.ndarray:
 
     A pattern of Unicode's letters would take longer than all else that is asked of a column.
     """
-    offsets = np.concatenate([[0], np.cumsum(pc.binary_length(values).to_numpy(), dtype=np.int64)])
+    text, offsets = string_buffers(values)
     counts = np.zeros(len(values), np.int64)
     for run in runs_of_lists(offsets, RUN_BYTES):
         start, end = offsets[run.start], offsets[run.stop]
-        flags = byte_mask[np.frombuffer(values.buffers()[-1], np.uint8)[start:end]]
+        flags = byte_mask[text[start:end]]
         counts[run] = np.add.reduceat(flags, offsets[run] - start, dtype=np.int64)
     return counts
 

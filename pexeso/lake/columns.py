@@ -10,10 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pexeso.errors import ColumnNotFoundError, QueryError, TableReadError
-from pexeso.runtime.formatting import csv_row, shown
+from pexeso.runtime.formatting import csv_row, listed_names, shown
 
 _POSITION = re.compile(r"#[0-9]+", re.ASCII)
-_MAX_NAMES_SHOWN = 20
 _MAX_NAMES_COMPARED = 20_000
 
 # Most columns of a key.
@@ -94,12 +93,6 @@ def no_such_table(shown: str, kind: str, name: str, names: Sequence[str]) -> Tab
         f"{shown} has no such {kind}: {name!r}{spelling_hint(names, name)}. It has "
         f"{listed_names(names)}."
     )
-
-
-def listed_names(names: Sequence[str], limit: int = _MAX_NAMES_SHOWN) -> str:
-    shown = ", ".join(repr(name) for name in names[:limit]) or "none"
-    n_more = len(names) - limit
-    return f"{shown}{f' and {n_more:,} more' if n_more > 0 else ''}"
 
 
 def names_shown(names: Sequence[str]) -> str:

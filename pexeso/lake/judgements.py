@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from pexeso.errors import InputError
-from pexeso.runtime.formatting import shown
+from pexeso.runtime.formatting import either, shown
 from pexeso.runtime.system import EXCLUSIVE, SHARED, lock, open_unlinked, sync
 from pexeso.store.files import open_plain, sync_folder, writing
 from pexeso.store.manifest import JUDGEMENTS
@@ -70,7 +70,7 @@ class Judgement:
         except UnicodeEncodeError:
             raise InputError(f"A judgement is kept as UTF-8. Got {shown(texts)}.") from None
         if self.verdict not in VERDICTS:
-            raise InputError(f"verdict must be {_either(VERDICTS)}. Got {shown(self.verdict)}.")
+            raise InputError(f"verdict must be {either(VERDICTS)}. Got {shown(self.verdict)}.")
         # Without what was got: who may not see a column may read of a wrong row.
         if any(map(bool, texts[:4])) != all(map(bool, texts[:4])):
             raise InputError("A judgement names both columns, with their tables, or none.")
@@ -98,11 +98,6 @@ class Judgement:
     def pair(self) -> tuple[_Side, ...]:
         """What is judged, the same in both directions."""
         return tuple(sorted([(self.query, self.your_value), (self.lake, self.lake_value)]))
-
-
-def _either(choices: Iterable[str]) -> str:
-    *others, last = choices
-    return f"{', '.join(others)} or {last}"
 
 
 # Of a join that is made although it was rejected.

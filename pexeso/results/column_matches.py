@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
@@ -409,6 +409,18 @@ class Matches(Tabular, Sequence[SomeMatch], Generic[SomeMatch]):
         return {"hints": hints.to_dict()}
 
 
+def shown_lines(
+    lines: Sequence[Sequence[AnyMatch]], opened: OpenIndex | Index, k: int | None
+) -> tuple[AnyMatch, ...]:
+    """Return the first match of each of `k` lines, with the others as its copies."""
+    columns = TableColumns(opened, {line[0].table for line in lines[:k]})
+    shown = []
+    for line in lines[:k]:
+        first, *copies = (replace(match, _columns=columns) for match in line)
+        shown.append(replace(first, copies=tuple(copies)))
+    return tuple(shown)
+
+
 def _name_of(match: Any) -> str:
     columns = getattr(match, "columns", None)
     return f"{match.table}:{match.column if columns is None else spec_of(columns)}"
@@ -436,6 +448,12 @@ class ColumnMatches(Matches[AnyMatch]):
     """
 
     folded: bool = field(default=False, kw_only=True)
+
+    @property
+    def fields(self) -> tuple[str, ...]:  # type: ignore[override]  # read only here
+        """The columns of `to_pandas` and CSV."""
+        measures = self.measures  # type: ignore[attr-defined]  # which all have
+        return (*measures, *(("n_copies",) if self.folded else ()), "brings")
 
     def rows(self) -> list[dict[str, Any]]:
         rows = [{**self._row_of(match), "brings": list(match.brings)} for match in self.matches]

@@ -370,15 +370,13 @@ class SearchResult(ColumnMatches[Match]):
         """Work counters and seconds by phase: see `pexeso.engine.stats.SearchStats`."""
         return self._stats.to_dict()
 
+    # Of no dataclass field.
+    measures = ("table", "column", "joinability", "matched", "total", "joinability_of")
+
     @property
     def fields(self) -> tuple[str, ...]:  # type: ignore[override]  # read only here
         """The columns of `to_pandas` and CSV."""
-        return (
-            *("table", "column", "joinability", "matched", "total", "joinability_of"),
-            *(("n_copies",) if self.folded else ()),
-            "brings",
-            *(("similarity",) if self.reranked else ()),
-        )
+        return (*super().fields, *(("similarity",) if self.reranked else ()))
 
     def join(self, table: Any, on: str | int | None = None, **options: Any) -> Any:
         """Join the table of the best column to `table`; see `Match.join`.

@@ -17,12 +17,13 @@ import pyarrow.compute as pc
 
 from pexeso.errors import PexesoError, QueryError
 from pexeso.lake.choose import MAY_BE_CODE, profile_column
-from pexeso.lake.columns import find_column, label_columns, listed_names, names_shown, spelling_hint
+from pexeso.lake.columns import find_column, label_columns, names_shown, spelling_hint
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.frames.columns import CountedValues, column_texts, is_spark_column
 from pexeso.lake.frames.tables import Frame, frame_of
 from pexeso.lake.readers.json_text import read_json
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
+from pexeso.runtime.formatting import listed_names
 from pexeso.runtime.threads import release_unused
 from pexeso.store.arrays import Texts, require_sound
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 
 def string_buffers(
-    strings: pa.StringArray | pa.LargeStringArray,
+    strings: pa.StringArray | pa.LargeStringArray | pa.LargeBinaryArray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the UTF-8 bytes of texts, where each of them begins and where the last one ends.
 

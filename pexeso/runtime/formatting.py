@@ -265,6 +265,17 @@ def named(names: Sequence[str], limit: int = 3) -> str:
     return (", ".join(map(plain, names[:limit])) or "none") + dots
 
 
+def listed_names(names: Sequence[str], limit: int = 20, write: Callable[[str], str] = repr) -> str:
+    """Write the first of some names, and how many more there are."""
+    some = ", ".join(map(write, names[:limit])) or "none"
+    return f"{some} and {len(names) - limit:,} more" if len(names) > limit else some
+
+
+def either(choices: Iterable[str]) -> str:
+    *others, last = choices
+    return f"{', '.join(others)} or {last}" if others else last
+
+
 def _cell(value: Any) -> str:
     return escape(plain(_text_of(value)))
 

@@ -367,10 +367,7 @@ class CombinedResult(ColumnMatches[CombinedMatch]):
 
     stats: dict[str, Any]
 
-    @property
-    def fields(self) -> tuple[str, ...]:  # type: ignore[override]  # read only here
-        """The columns of `to_pandas` and CSV."""
-        return (*FIELDS, *(("n_copies",) if self.folded else ()), "brings")
+    measures = FIELDS  # of no dataclass field
 
 
 def search_combined(

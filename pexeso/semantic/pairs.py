@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.engine.lists import damage_made_plain, ranges
+from pexeso.engine.lists import damage_made_plain, offsets_of, ranges
 from pexeso.engine.stats import SearchStats
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.options import SearchOptions
@@ -199,8 +199,8 @@ def find_pairs(
     started = time.perf_counter()
     tables: dict[int, PairTable] = {}
     # The positions of texts by value, and where those of each value start.
-    value_of_text, starts = query.texts[1], np.zeros(len(query.values) + 1, dtype=np.int64)
-    np.cumsum(np.bincount(value_of_text, minlength=len(query.values)), out=starts[1:])
+    value_of_text = query.texts[1]
+    starts = offsets_of(np.bincount(value_of_text, minlength=len(query.values)))
     texts = np.argsort(value_of_text, kind="stable")
     hits_of_partition = {
         number: [position for position, hit in enumerate(hits) if hit.partition == number]

@@ -99,11 +99,6 @@ class TokenSearchResult(ColumnMatches[TokenMatch]):
     measures: tuple[str, ...]
     stats: dict[str, Any]
 
-    @property
-    def fields(self) -> tuple[str, ...]:  # type: ignore[override]  # read only here
-        """What `to_pandas` and CSV tell of each column found."""
-        return (*self.measures, *(("n_copies",) if self.folded else ()), "brings")
-
     def hints(self) -> Hints:
         """Find what helps where nothing was found, or less than half of the values.
 

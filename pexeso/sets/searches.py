@@ -28,8 +28,8 @@ from pexeso.results.column_matches import (
     MAX_NEAREST,
     Hints,
     NearColumn,
-    TableColumns,
     WouldMatch,
+    shown_lines,
 )
 from pexeso.results.query import QueryColumn, order_of_dates
 from pexeso.runtime.checks import require_flag
@@ -237,13 +237,9 @@ class Request:
         lines = [[match] for match in result]
         if self.folds and len(result) > 1:
             lines = lines_of(fold(sets_of_matches(result), self.k), result)
-        columns = TableColumns(opened, {line[0].table for line in lines[: self.k]})
-        shown = []
-        for line in lines[: self.k]:
-            first, *copies = (replace(match, _columns=columns) for match in line)
-            shown.append(replace(first, copies=tuple(copies)))
+        shown = shown_lines(lines, opened, self.k)
         n_more = len(lines) - len(shown) if is_whole else None
-        return replace(result, matches=tuple(shown), n_more=n_more, folded=self.folds)
+        return replace(result, matches=shown, n_more=n_more, folded=self.folds)
 
     def first_best(
         self, search: Callable[[int], TokenSearchResult], n_columns: int, opened: OpenIndex

@@ -19,7 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.lib import format as npy
 
-from pexeso.errors import IndexCorruptError
+from pexeso.errors import IndexCorruptError, failing_as
+from pexeso.runtime.buffers import string_buffers
 from pexeso.runtime.system import GIVES_ADVICE, usage
 from pexeso.store.files import CHUNK_BYTES, new_file, open_plain, sync_folder, writing
 from pexeso.store.manifest import FileEntry
@@ -341,13 +342,9 @@ def open_mapped_texts(path: Path) -> tuple[Texts, np.ndarray]:
 
     Pages of the bytes can be requested before texts on them are read.
     """
-    try:
-        with open_plain(path) as file:
-            return map_texts(file, path)
-    except OSError as error:
-        raise IndexCorruptError(
-            f"'{path}' is not a list of texts that pexeso wrote: {error.strerror or error}."
-        ) from error
+    what = f"'{path}' is not a list of texts that pexeso wrote"
+    with failing_as(IndexCorruptError, what), open_plain(path) as file:
+        return map_texts(file, path)
 
 
 def map_texts(file: BinaryIO, path: Path) -> tuple[Texts, np.ndarray]:
@@ -380,10 +377,9 @@ def take_texts(texts: Texts, rows: np.ndarray | Sequence[int]) -> Texts:
         )
     if len(rows) == 0:
         return texts.slice(0, 0)
-    _, offsets, data = texts.buffers()
-    positions = np.frombuffer(offsets, np.int32 if texts.type == pa.string() else np.int64)
-    first, last = positions[rows + texts.offset], positions[rows + texts.offset + 1]
-    if ((first < 0) | (last < first) | (last > (0 if data is None else data.size))).any():
+    text, positions = string_buffers(texts)
+    first, last = positions[rows], positions[rows + 1]
+    if ((first < 0) | (last < first) | (last > len(text))).any():
         raise IndexCorruptError(_DAMAGED)
     if texts.type == pa.string() and (last - first).sum(dtype=np.int64) > MAX_BYTES:
         texts = texts.cast(pa.large_string())

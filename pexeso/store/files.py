@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pexeso.errors import IndexCorruptError, InputError, OutputError
+from pexeso.errors import IndexCorruptError, InputError, OutputError, failing_as
 from pexeso.runtime.system import (
     HAS_FOLDER_STEPS,
     is_link,
@@ -172,23 +172,19 @@ def replace_document(path: Path, document: Any) -> None:
 
 
 def read_document(path: Path) -> Any:
-    try:
-        with open_plain(path) as file:
-            return read_open_document(file, path)
-    except OSError as error:
-        raise IndexCorruptError(f"'{path}' cannot be read: {error.strerror or error}.") from error
+    with failing_as(IndexCorruptError, f"'{path}' cannot be read"), open_plain(path) as file:
+        return read_open_document(file, path)
 
 
 def read_open_document(file: BinaryIO, path: Path) -> Any:
-    try:
+    with failing_as(IndexCorruptError, f"'{path}' cannot be read"):
         data = file.read(min(os.fstat(file.fileno()).st_size, _MAX_DOCUMENT_BYTES) + 1)
-        if len(data) > _MAX_DOCUMENT_BYTES:
-            raise IndexCorruptError(
-                f"'{path}' has more than {_MAX_DOCUMENT_BYTES:,} bytes, the most that is read."
-            )
+    if len(data) > _MAX_DOCUMENT_BYTES:
+        raise IndexCorruptError(
+            f"'{path}' has more than {_MAX_DOCUMENT_BYTES:,} bytes, the most that is read."
+        )
+    try:
         return json.loads(data)
-    except OSError as error:
-        raise IndexCorruptError(f"'{path}' cannot be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:
         raise IndexCorruptError(f"'{path}' is not readable as JSON: {error}.") from error
 

@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from pexeso.errors import IndexCorruptError, IndexVersionError, InputError
+from pexeso.errors import IndexCorruptError, IndexVersionError, InputError, failing_as
 from pexeso.runtime.formatting import format_bytes
 
 MANIFEST = "manifest.json"
@@ -265,10 +265,8 @@ class Manifest:
 def read_manifest(root: Path, n_bytes: int) -> Manifest:
     path = root / MANIFEST
     require_readable_size(path, n_bytes)
-    try:
+    with failing_as(IndexCorruptError, f"'{path}' cannot be read"):
         data = path.read_bytes()
-    except OSError as error:
-        raise IndexCorruptError(f"'{path}' cannot be read: {error.strerror or error}.") from error
     return manifest_from(root, data)
 
 

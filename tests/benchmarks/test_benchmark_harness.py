@@ -54,7 +54,7 @@ def test_all_algorithms_agree_on_the_random_lake(small_lake):
 class Answer(Algorithm):
     """Answers with column 0 and a count that no lake has."""
 
-    def build(self, lake, arguments):
+    def build(self, lake):
         self.index_bytes = 1
 
     def query(self, query):
@@ -66,7 +66,7 @@ class Drifting(Algorithm):
 
     n_queries = 0
 
-    def build(self, lake, arguments):
+    def build(self, lake):
         self.index_bytes = 1
 
     def query(self, query):

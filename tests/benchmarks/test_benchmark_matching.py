@@ -64,8 +64,8 @@ def test_pairs_at_tau_are_decided_as_defined(name, dimensions):
     assert 0 < len(right) < lake.n_columns, "the planted pairs must lie on both sides"
     (candidate,) = load_candidates([name], torch.device("cpu"))
     algorithm = candidate.adapter(torch.device("cpu"))
-    algorithm.build(lake, candidate.build_arguments)
-    algorithm.set_query_arguments(candidate.query_arguments)
+    algorithm.build(lake, **candidate.build_arguments)
+    algorithm.set_query_arguments(**candidate.query_arguments)
     assert normal_form(algorithm.query(query)) == right
 
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from benchmarks.cutting import cut_columns, cut_rows
+from benchmarks.datasets import Source
 from benchmarks.datasets.synthetic import RandomData
 from benchmarks.declared import load_candidates
 from benchmarks.harness import Settings
-from benchmarks.source import Source
 from benchmarks.sweeps import Sweep, known_sweeps, run_sweep
 
 CPU = torch.device("cpu")
@@ -28,11 +28,13 @@ def small_random(monkeypatch):
     """The data set `random`, small; gives the dimensions and scales that were asked for."""
     requests = []
 
-    def make(name, *, model="fasttext", dimensions=16, seed=0, scale=1.0):
-        requests.append((dimensions, scale))
-        return Scaled(round(60 * scale), round(600 * scale), dimensions, 4, seed)
+    def make(source):
+        dimensions = source.dimensions or 16
+        requests.append((dimensions, source.scale))
+        sizes = round(60 * source.scale), round(600 * source.scale)
+        return Scaled(*sizes, dimensions, 4, source.seed)
 
-    monkeypatch.setattr("benchmarks.source.data_set", make)
+    monkeypatch.setattr(Source, "data_set", make)
     return requests
 
 
@@ -80,7 +82,9 @@ def test_a_sweep_of_the_question_builds_once(small_random, monkeypatch):
     builds, questions = [], set()
     build, query = BruteGemm.build, BruteGemm.query
     monkeypatch.setattr(
-        BruteGemm, "build", lambda self, *given: (builds.append(1), build(self, *given))
+        BruteGemm,
+        "build",
+        lambda self, lake, **given: (builds.append(1), build(self, lake, **given)),
     )
     monkeypatch.setattr(
         BruteGemm,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pytest
 
-from benchmarks.datasets import data_set
+from benchmarks.datasets import Source
 from benchmarks.datasets.tables import demo_sources, number_columns, read_postings
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.normalise.rules import DEFAULT_RULES
@@ -48,7 +48,7 @@ def test_other_pages_show_the_same_number_of_values(demo):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_random_lake_is_what_pages_call_it(page):
-    lake = data_set("random")
+    lake = Source("random").data_set()
     n_values, n_columns, dimensions = row_of(page, "random")[2:5]
     assert (n_values, n_columns) == (f"{lake.n_values:,}", f"{lake.n_columns:,}")
     assert dimensions in (str(lake.dimensions), "as asked")

@@ -17,11 +17,11 @@ from benchmarks.gpu import brute, checks, command, fitting, published
 from benchmarks.gpu.brute import ProductFinder, run_brute_force
 from benchmarks.gpu.dataset import measure_rivals, run_data_set
 from benchmarks.gpu.fitting import fitting_scale
-from benchmarks.gpu.lakes import ResidentLake, Wanted, cut_plan, make_lake
+from benchmarks.gpu.lakes import ResidentLake, Run, Wanted, cut_plan, make_lake
 from benchmarks.gpu.measure import joined, search
 from benchmarks.gpu.neighbours import lack_of, pairs_by_neighbours
 from benchmarks.gpu.page import run_text
-from benchmarks.gpu.published import Published, run_published
+from benchmarks.gpu.published import run_published
 from benchmarks.gpu.timing import Clock
 from pexeso.engine.dense.oracle import oracle_pairs
 from pexeso.engine.kernels.choice import choose_kernel
@@ -119,7 +119,7 @@ main(["gpu", "--device", "cpu", "--data", {",".join(data)!r}, "--scale", "0.0005
     assert {round(size / 16.7) for size in typical["values_of_each"]} == {1}
     assert typical["checked"] == typical["single"]["queries"] == 5
     ways = {"fused", "fused_kernel", "fused_kernel_in_a_batch", "float32", "bfloat16", "float16"}
-    assert {one["part"] for one in whole["left_out"]} >= {"kernel faiss", "swdc: faiss"}
+    assert {one["part"] for one in whole["left_out"]} >= {"swdc: faiss"}
     assert typical["brute"].keys() == typical["ratios"].keys() == ways
     (published,) = swdc["published"]
     assert published["lake"]["values"] == 4300
@@ -197,7 +197,7 @@ def test_a_part_that_fails_in_any_way_leaves_the_others(monkeypatch, tmp_path):
 
 
 def test_a_wrong_kernel_ends_the_command(few_checks, monkeypatch, tmp_path):
-    monkeypatch.setattr(checks, "kernel_of", lambda name, device: WrongKernel())
+    monkeypatch.setattr(checks, "choose_kernel", lambda name, device: WrongKernel())
     done = run_command("--device", "cpu", "--data", "swdc", "--output", str(tmp_path))
     assert done.exit_code == 1
     error = done.stderr
@@ -210,13 +210,13 @@ def test_a_wrong_answer_on_a_data_set_is_found(monkeypatch):
     wanted = Wanted(OPTIONS, queries=5, batch=5)
     monkeypatch.setattr("benchmarks.gpu.dataset.choose_kernel", lambda name, device: WrongKernel())
     with pytest.raises(checks.WrongAnswerError, match="swdc"):
-        run_data_set("swdc", 0.001, wanted, CPU, ("torch",), CEILINGS, Clock(300), 1e6)
+        run_data_set("swdc", run_of(Clock(300), 0.001, wanted), 1e6)
 
 
 def test_what_was_measured_before_memory_ran_out_is_kept(monkeypatch):
     monkeypatch.setattr("benchmarks.gpu.dataset.run_brute_force", run_out)
     clock, wanted = Clock(300), Wanted(OPTIONS, queries=3, batch=3)
-    result = run_data_set("swdc", 0.0005, wanted, CPU, ("torch",), CEILINGS, clock, 1e6)
+    result = run_data_set("swdc", run_of(clock, wanted=wanted), 1e6)
     assert list(result["typical"]) == ["values_of_each", "single", "batches"]
     assert clock.left_out[-1]["part"] == "the rest of swdc"
     machine = {"device": "cpu", "packages": {"torch": "2"}}
@@ -236,7 +236,7 @@ def test_a_device_that_is_not_there_is_refused(tmp_path):
 def test_a_scale_that_leaves_too_few_columns_is_raised(monkeypatch):
     monkeypatch.setattr("benchmarks.gpu.dataset.make_lake", run_out)
     clock = Clock(300)
-    run_data_set("open", 0.0005, Wanted(OPTIONS), CPU, ("torch",), CEILINGS, clock, 1e6)
+    run_data_set("open", run_of(clock), 1e6)
     assert clock.left_out[0] == {
         "part": "open at scale 0.0005",
         "reason": "too few columns; run at 0.000925926",
@@ -251,22 +251,22 @@ def run_command(*arguments: str) -> Result:
     return CliRunner().invoke(command.gpu_command, list(arguments))
 
 
-def published_of(kernel: str = "torch", scale: float = 0.0005) -> Published:
-    return Published(scale, CPU, kernel, CEILINGS, None, Wanted(OPTIONS))
+def run_of(clock: Clock, scale: float = 0.0005, wanted: Wanted | None = None) -> Run:
+    return Run(wanted or Wanted(OPTIONS), scale, CPU, ("torch",), CEILINGS, clock)
 
 
 def test_lakes_as_published_grow_while_there_is_time(monkeypatch):
     monkeypatch.setattr(published, "FIRST_VALUES", 1000)
     clock = Clock(300)
-    runs = run_published("swdc", published_of(), clock, 300.0)
+    runs = run_published("swdc", run_of(clock), 300.0)
     assert [run["lake"]["values"] for run in runs] == [1000, 4300]
     assert all(run["checked"] == 5 and run["ratios"]["fused"] > 0 for run in runs)
     assert len({run["levels"] for run in runs}) == 1
     assert clock.left_out == []
-    runs = run_published("swdc", published_of(), clock, clock.elapsed + 1e-3)
+    runs = run_published("swdc", run_of(clock), clock.elapsed + 1e-3)
     assert [run["lake"]["values"] for run in runs] == [1000]
     assert clock.left_out[0]["part"] == "swdc as published, 4,300 values"
-    assert run_published("swdc", published_of(), clock, clock.elapsed - 1.0) == []
+    assert run_published("swdc", run_of(clock), clock.elapsed - 1.0) == []
 
 
 def test_a_wrong_answer_of_the_layout_as_published_is_found(monkeypatch):
@@ -278,13 +278,13 @@ def test_a_wrong_answer_of_the_layout_as_published_is_found(monkeypatch):
 
     monkeypatch.setattr(published, "measure_single", without_the_last)
     with pytest.raises(checks.WrongAnswerError, match="swdc as published, 4,300 values"):
-        run_published("swdc", published_of(), Clock(300), 300.0)
+        run_published("swdc", run_of(Clock(300)), 300.0)
 
 
 def test_a_grid_without_memory_is_left_out(monkeypatch):
     monkeypatch.setattr(published, "free_bytes", lambda device: 1000)
     clock = Clock(300)
-    assert run_published("swdc", published_of(), clock, 300.0) == []
+    assert run_published("swdc", run_of(clock), 300.0) == []
     assert "GB of memory" in clock.left_out[0]["reason"]
 
 

@@ -6,22 +6,19 @@
 import numpy as np
 import pytest
 import torch
-from engine_lakes import as_dict, draw_case, sphere
+from engine_lakes import sphere
 
 from benchmarks.gpu import neighbours
-from benchmarks.gpu.neighbours import FaissKernel, pairs_within
+from benchmarks.gpu.neighbours import pairs_by_neighbours, pairs_within
 from pexeso.engine import metrics
 from pexeso.engine.dense.oracle import oracle_pairs
-from pexeso.engine.dense.search import Goal, search_partition
-from pexeso.engine.options import PartitionLayoutOptions
-from pexeso.engine.stats import SearchStats
 
 faiss = pytest.importorskip("faiss", reason="the package faiss-cpu is not installed")
 
 
 @pytest.fixture
-def by_neighbours(monkeypatch):
-    """The module of the kernel, searching on the CPU as it does on a GPU."""
+def counts(monkeypatch):
+    """The numbers of neighbours that faiss is asked for."""
     counts: list[int] = []
     nearest = neighbours._nearest
 
@@ -30,9 +27,7 @@ def by_neighbours(monkeypatch):
         return nearest(index, queries, count)
 
     monkeypatch.setattr(neighbours, "_nearest", counted)
-    monkeypatch.setitem(neighbours._SEARCHES, "cpu", neighbours._pairs_of_neighbours)
-    neighbours.counts = counts
-    return neighbours
+    return counts
 
 
 def lake_and_queries(dims: int = 12) -> tuple[torch.Tensor, torch.Tensor]:
@@ -66,9 +61,7 @@ def decided(
 
 @pytest.mark.parametrize("half", [False, True])
 @pytest.mark.parametrize("max_neighbours", [1, 24, 2048])
-def test_ranges_are_whole_whatever_is_found_at_a_time(
-    by_neighbours, monkeypatch, max_neighbours, half
-):
+def test_ranges_are_whole_whatever_is_found_at_a_time(counts, monkeypatch, max_neighbours, half):
     monkeypatch.setattr(neighbours, "MAX_NEIGHBOURS", max_neighbours)
     monkeypatch.setattr(neighbours, "_PAIRS_AT_ONCE", 20_000)
     vectors, queries = lake_and_queries()
@@ -84,47 +77,23 @@ def test_ranges_are_whole_whatever_is_found_at_a_time(
     monkeypatch.setattr(neighbours, "_pairs_by_products", counted)
     tie = float(metrics.distances(queries[1], vectors[9])[None])
     for tau in (0.0, 0.12, tie, float(np.nextafter(tie, 0)), 2.0):
-        given = by_neighbours._pairs_of_neighbours(queries, vectors, tau)
+        given = pairs_by_neighbours(neighbours._faiss(vectors), vectors, queries, tau)
         right = oracle_pairs(queries, vectors, tau)[:2]
         for ours, theirs in zip(decided(given, queries, vectors, tau), right, strict=True):
             assert torch.equal(ours, theirs)
     # 3,000 equal ones are more than faiss finds on a GPU.
     assert max(multiplied) >= 1
-    assert max(by_neighbours.counts) == max_neighbours
+    assert max(counts) == max_neighbours
 
 
-def test_few_values_are_asked_for_all_of_them(by_neighbours):
+def test_few_values_are_asked_for_all_of_them(counts):
     vectors, queries = lake_and_queries()
     for n_values in (1, 15, 16, 40):
         some = vectors[:n_values]
-        by_neighbours.counts.clear()
-        rows = by_neighbours._pairs_of_neighbours(queries, some, 2.0)[1]
+        counts.clear()
+        rows = pairs_within(neighbours._faiss(some), queries, some, 5.0)[1]
         assert len(rows) == len(queries) * n_values
-        assert max(by_neighbours.counts) == n_values
+        assert max(counts) == n_values
     for empty in ((queries[:0], vectors), (queries, vectors[:0])):
         pairs = pairs_within(lambda queries, count: pytest.fail("asked"), *empty, 4.0)
         assert [len(part) for part in pairs] == [0, 0]
-
-
-@pytest.mark.parametrize("precision", ["single", "half"])
-@pytest.mark.parametrize("metric", ["euclidean", "angular"])
-def test_searches_by_neighbours_find_the_columns(by_neighbours, monkeypatch, metric, precision):
-    monkeypatch.setattr(neighbours, "FIRST_NEIGHBOURS", 2)
-    monkeypatch.setattr(neighbours, "MAX_NEIGHBOURS", 8)
-    options = PartitionLayoutOptions(
-        map="projection", n_axes=5, block_size=8, metric=metric, vector_precision=precision
-    )
-    for seed, (shape, tau) in enumerate(
-        (shape, tau) for shape in ("clustered", "coarse") for tau in ("tie", "paper", "largest")
-    ):
-        case = draw_case(np.random.default_rng(seed), options, 8, 120, 15, 20, shape, tau)
-        for max_pairs in (50, 1 << 20):
-            answer = search_partition(
-                *case.arguments(),
-                Goal(case.tau, min_count=2),
-                SearchStats(),
-                kernel=FaissKernel(),
-                max_pairs=max_pairs,
-            )
-            assert as_dict(answer) == case.joinable(2)
-    assert by_neighbours.counts

@@ -8,12 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks import cli, report
-from benchmarks.datasets import data_set
+from benchmarks.datasets import Source
 from benchmarks.out_of_core import command
 from benchmarks.out_of_core import command as running
 from benchmarks.out_of_core.command import ONE, Settings, run_out_of_core
-from benchmarks.out_of_core.grouping import group_columns
-from benchmarks.out_of_core.methods import METHODS, fit_centres
+from benchmarks.out_of_core.grouping import METHODS, fit_centres, group_columns
 from pexeso.errors import InputError
 
 
@@ -47,7 +46,7 @@ def test_a_lake_of_tables_in_any_number_of_dimensions(tmp_path):
         f"{settings.data}/out-of-core_hashing-20d_random_p2_"
     )
     assert command.table(result).startswith("`demo`")
-    with pytest.raises(InputError, match="lakes of tables"):
+    with pytest.raises(InputError, match="has vectors of 50 dimensions"):
         run_out_of_core(replace(settings, data="swdc"), tmp_path)
 
 
@@ -82,7 +81,7 @@ def test_columns_are_never_cut_and_partitions_hold_every_column_once(result):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_columns_are_grouped_by_every_method(method):
-    lake = data_set("random").load()
+    lake = Source("random").load()
     grouped = group_columns(lake, method, 4)
     assert np.unique(grouped).tolist() == [0, 1, 2, 3]
     assert len(grouped) == lake.n_columns

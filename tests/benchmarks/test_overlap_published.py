@@ -152,9 +152,3 @@ def test_answers_are_those_of_merge_list(k, batch):
                 == truth
             )
         assert probe_set(index, query, k, exclude=[0]).pairs() == truth
-        floored = [pair for pair in truth if pair[1] >= 3]
-        assert (
-            published_josie(index, query, k, batch=batch, exclude=[0], at_least=3).pairs()
-            == floored
-        )
-        assert probe_set(index, query, k, exclude=[0], at_least=3).pairs() == floored

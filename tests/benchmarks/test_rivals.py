@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks import batching, counting
+from benchmarks import counting
 from benchmarks.algorithms.brute_gemm import scan
 from benchmarks.checking import normal_form, oracle_answer
 from benchmarks.datasets.synthetic import RandomData
@@ -51,8 +51,8 @@ def built(spec, lake):
         pytest.importorskip("faiss")
     for candidate in load_candidates([spec], CPU):
         algorithm = candidate.adapter(CPU)
-        algorithm.build(lake, candidate.build_arguments)
-        algorithm.set_query_arguments(candidate.query_arguments)
+        algorithm.build(lake, **candidate.build_arguments)
+        algorithm.set_query_arguments(**candidate.query_arguments)
         yield candidate.name, algorithm
 
 
@@ -98,10 +98,9 @@ def test_the_size_of_blocks_and_tiles_changes_no_answer(
     monkeypatch.setattr(scan, "SETTLE_AT", 10)
     monkeypatch.setattr(counting, "POSTINGS_AT_ONCE", 7)
     monkeypatch.setattr(counting, "ENTRIES_AT_ONCE", 50)
-    monkeypatch.setattr(batching, "_ROWS_AT_ONCE", 100)
     for block_products in (1, 2000, 10**6):
         rival = BruteGemm(CPU)
-        rival.build(lake, {"block_products": block_products, "precision": precision})
+        rival.build(lake, block_products=block_products, precision=precision)
         assert [normal_form(answer) for answer in rival.query_batch(queries[:4])] == right[:4], (
             block_products
         )
@@ -139,8 +138,8 @@ def test_an_approximate_rival_reaches_the_recall_it_was_tuned_to(name, lake, que
     for target in (0.3, 0.75, 0.99):
         (candidate,) = load_candidates([name], CPU)
         rival = candidate.adapter(CPU)
-        rival.build(lake, candidate.build_arguments)
-        rival.set_query_arguments({"target_recall": target})
+        rival.build(lake, **candidate.build_arguments)
+        rival.set_query_arguments(target_recall=target)
         rival.query(queries[0])
         sample, other = draw_samples(lake, tau)
         recalls[target] = sample.recall(rival.find(sample.vectors, tau))
@@ -204,7 +203,7 @@ def test_a_graph_answers_more_values_than_faiss_searches_between_two_looks_for_c
         (candidate,) = load_candidates(["faiss_hnsw"], torch.device("cpu"))
         rival = candidate.adapter(torch.device("cpu"))
         lake = RandomData(n_values=2000, n_columns=40, dimensions=300, seed=0).load()
-        rival.build(lake, {})
+        rival.build(lake, **candidate.build_arguments)
         rival._ef_search = 512
         queries, _ = rival.find(torch.from_numpy(lake.vectors), 1e-3)
         assert len(set(queries.tolist())) > 1900
@@ -229,7 +228,7 @@ def test_every_exact_rival_gives_the_answers_of_the_oracle_on_cuda(spec, lake, q
     cuda = torch.device("cuda")
     for candidate in load_candidates([spec], cuda):
         rival = candidate.adapter(cuda)
-        rival.build(lake, candidate.build_arguments)
-        rival.set_query_arguments(candidate.query_arguments)
+        rival.build(lake, **candidate.build_arguments)
+        rival.set_query_arguments(**candidate.query_arguments)
         assert [normal_form(rival.query(query)) for query in queries] == right
         assert [normal_form(answer) for answer in rival.query_batch(queries)] == right

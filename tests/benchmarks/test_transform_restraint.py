@@ -1,6 +1,7 @@
 """What is joined where no rule relates two columns: draws, listings, and scores by kind."""
 
 import json
+from contextlib import nullcontext
 
 import pyarrow as pa
 import pytest
@@ -74,7 +75,7 @@ def test_a_rule_that_makes_one_key_of_several_values_joins_nothing_in_a_task():
 def test_the_result_lists_every_program(lakes, tmp_path, monkeypatch):
     monkeypatch.setattr(report, "RESULTS", tmp_path)
     monkeypatch.setattr(restraint, "LAKES", tuple(lakes))
-    monkeypatch.setattr(restraint, "_lake", lambda stack, name: lakes[name])
+    monkeypatch.setattr(restraint, "unpacked", lambda name: nullcontext(lakes[name]))
     monkeypatch.setattr(restraint, "_tasks", lambda: iter(()))
     arguments = ["transform", "restraint", "--pairs", "6", "--draws", "2", "--write"]
     done = CliRunner().invoke(main, arguments, catch_exceptions=False)

@@ -102,15 +102,6 @@ def test_pieces_hold_no_zero_vectors():
         )
 
 
-@pytest.mark.parametrize(
-    "options",
-    [PartitionLayoutOptions(map="auto"), PartitionLayoutOptions(map="projection", n_axes=None)],
-)
-def test_nothing_is_left_to_choose(options):
-    with pytest.raises(InputError, match="with a given map, n_axes and n_levels"):
-        build_tensors(torch.eye(3), torch.tensor([0, 1]), torch.tensor([0]), options)
-
-
 @pytest.mark.parametrize("vectors", [torch.eye(3).double(), torch.ones(3)])
 def test_what_is_no_table_of_float32_is_refused(vectors):
     with pytest.raises(InputError, match="float32 array of two axes"):

@@ -7,12 +7,13 @@ import json
 import math
 from collections.abc import Sequence
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-
-from benchmarks.redundancy.writing import write_table
+import pyarrow.csv as pc_csv
+import pyarrow.parquet as pq
 
 WORKED_PARENTS = {
     "A1": ("D1", "F1", "F2", "F3", "R"),
@@ -69,6 +70,35 @@ def _rows(
             "note": pa.array(notes, pa.string()),
         }
     )
+
+
+def write_table(
+    folder: Path,
+    name: str,
+    table: pa.Table,
+    *,
+    file_format: str = "parquet",
+    n_files: int = 1,
+) -> Path:
+    """Write a table as one file, or as a folder of files, and return which."""
+    path = folder / (name if n_files > 1 else f"{name}.{file_format}")
+    (path if n_files > 1 else folder).mkdir(parents=True, exist_ok=True)
+    bounds = [table.num_rows * part // n_files for part in range(n_files + 1)]
+    for part, (begin, end) in enumerate(pairwise(bounds)):
+        file = path / f"part-{part}.{file_format}" if n_files > 1 else path
+        rows = table.slice(begin, end - begin)
+        if file_format == "parquet":
+            pq.write_table(rows, file)
+        else:
+            pc_csv.write_csv(rows, file)
+    return path
+
+
+def rewrite_as_csv(folder: Path) -> None:
+    """Write the Parquet files of a lake as CSV files in their place."""
+    for path in sorted(folder.glob("*.parquet")):
+        pc_csv.write_csv(pq.read_table(path), path.with_suffix(".csv"))
+        path.unlink()
 
 
 def worked_lake(folder: Path, *, file_format: str = "parquet", n_files: int = 1) -> None:

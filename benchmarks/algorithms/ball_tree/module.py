@@ -6,10 +6,9 @@ import numpy as np
 import torch
 from sklearn.neighbors import BallTree as SklearnBallTree
 
-from benchmarks.declared import Arguments
 from benchmarks.lake import BenchmarkLake
 from benchmarks.matching import Pairs, decide
-from benchmarks.rivals import PairRival, only
+from benchmarks.rivals import PairRival
 from pexeso.engine.arrays import as_tensor
 
 _WIDER = 1e-9
@@ -23,12 +22,11 @@ class BallTree(PairRival):
     Build argument: ``leaf_size``. Of 2 to 320, 2 is the fastest; the library has 40.
     """
 
-    def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
+    def build(self, lake: BenchmarkLake, *, leaf_size: int) -> None:
         """Build the tree, which holds the vectors in float64."""
-        only(arguments, ("leaf_size",), "build", "ball_tree")
         self.take_postings(lake)
         self._vectors = as_tensor(lake.vectors)
-        self._tree = SklearnBallTree(lake.vectors, **arguments)
+        self._tree = SklearnBallTree(lake.vectors, leaf_size=leaf_size)
         self.index_bytes += sum(np.asarray(part).nbytes for part in self._tree.get_arrays())
 
     def match(self, vectors: torch.Tensor, tau: float) -> Pairs:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import torch
 
 from benchmarks.algorithms.brute_gemm.scan import PRECISIONS, ProductScan
-from benchmarks.declared import Arguments
 from benchmarks.lake import BenchmarkLake
 from benchmarks.matching import Pairs
-from benchmarks.rivals import PairRival, one_of, only
+from benchmarks.rivals import PairRival
 from pexeso.engine.arrays import as_tensor
 
 
@@ -21,16 +20,15 @@ class BruteGemm(PairRival):
     decide is decided in float32, then by the defining distance.
     """
 
-    def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
+    def build(
+        self, lake: BenchmarkLake, *, precision: str, block_products: int | None = None
+    ) -> None:
         """Copy the vectors to the device; take their norms."""
-        only(arguments, ("block_products", "precision"), "build", "brute_gemm")
-        precision = arguments.get("precision", "float32")
-        one_of(precision, tuple(PRECISIONS), "precision", "brute_gemm")
         self.take_postings(lake)
         self._scan = ProductScan(
             as_tensor(lake.vectors, self.device),
             precision=PRECISIONS[precision],
-            block_products=arguments.get("block_products"),
+            block_products=block_products,
         )
         self.index_bytes += self._scan.n_bytes
 

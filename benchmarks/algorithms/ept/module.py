@@ -7,13 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from benchmarks.declared import Arguments
 from benchmarks.lake import BenchmarkLake
 from benchmarks.matching import Pairs, decide_candidates, no_pairs
-from benchmarks.rivals import PairRival, only
+from benchmarks.rivals import PairRival
 from pexeso.engine.arrays import as_tensor, expand_ranges, expand_ranges_in_chunks, offsets_of
 from pexeso.engine.maps import PivotMap, choose_pivots, slack
-from pexeso.errors import InputError
 
 MEANS_OF = 20_000
 ROWS_AT_ONCE = 1 << 14
@@ -23,18 +21,8 @@ PAIRS_AT_ONCE = 1 << 20
 class ExtremePivotTable(PairRival):
     """Table of each value's most extreme pivot in every group, and its distance to that pivot."""
 
-    def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
+    def build(self, lake: BenchmarkLake, *, n_groups: int, group_size: int) -> None:
         """Compute the table, 6 bytes a value and group, in pieces of 16,384 values."""
-        only(arguments, ("n_groups", "group_size"), "build", "ept")
-        n_groups, group_size = (
-            int(arguments.get("n_groups", 16)),
-            int(arguments.get("group_size", 64)),
-        )
-        if not (n_groups >= 1 and 1 <= group_size < 1 << 15):
-            raise InputError(
-                f"ept needs a group of pivots at least, of 1 to 32,767. Got {n_groups} groups of "
-                f"{group_size} instead."
-            )
         self.take_postings(lake)
         self._vectors = as_tensor(lake.vectors, self.device)
         pivots = choose_pivots(self._vectors, n_groups * group_size, choice="random", seed=0)

@@ -9,24 +9,17 @@ import numpy as np
 import torch
 
 from benchmarks.approximate import faiss_pairs
-from benchmarks.declared import Arguments
 from benchmarks.lake import BenchmarkLake
 from benchmarks.matching import Pairs, decide, no_pairs, product_error, product_limits, square_error
-from benchmarks.rivals import PairRival, one_of, only
+from benchmarks.rivals import PairRival
 from pexeso.engine.arrays import as_tensor
-
-METRICS = ("inner_product", "l2")
 
 
 class FaissFlat(PairRival):
     """Range search with a radius widened by the rounding error of faiss."""
 
-    _blas_threshold, _database_block = 1, 4096
-
-    def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
-        only(arguments, ("metric",), "build", "faiss_flat")
-        self._metric = arguments.get("metric", METRICS[0])
-        one_of(self._metric, METRICS, "metric", "faiss_flat")
+    def build(self, lake: BenchmarkLake, *, metric: str) -> None:
+        self._metric = metric
         self.take_postings(lake)
         make = faiss.IndexFlatL2 if self._metric == "l2" else faiss.IndexFlatIP
         self._index = make(lake.dimensions)
@@ -39,10 +32,8 @@ class FaissFlat(PairRival):
         )
         self.index_bytes += lake.vectors.nbytes
 
-    def set_query_arguments(self, arguments: Arguments) -> None:
-        only(arguments, ("blas_threshold", "database_block"), "query", "faiss_flat")
-        self._blas_threshold = int(arguments.get("blas_threshold", 1))
-        self._database_block = int(arguments.get("database_block", 4096))
+    def set_query_arguments(self, *, blas_threshold: int = 1, database_block: int = 4096) -> None:
+        self._blas_threshold, self._database_block = blas_threshold, database_block
 
     def match(self, vectors: torch.Tensor, tau: float) -> Pairs:
         n_values = len(self._vectors)

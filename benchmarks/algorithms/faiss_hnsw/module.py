@@ -7,10 +7,8 @@ import numpy as np
 import torch
 
 from benchmarks.approximate import TunedRival, faiss_pairs, squared_radius
-from benchmarks.declared import Arguments
 from benchmarks.lake import BenchmarkLake
 from benchmarks.matching import Pairs
-from benchmarks.rivals import only
 from benchmarks.tuning import Sample
 
 EF_SEARCH = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048)
@@ -30,12 +28,10 @@ class FaissHnsw(TunedRival):
     hierarchical navigable small world graphs*, 2018.
     """
 
-    def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
-        only(arguments, ("links", "ef_construction"), "build", "faiss_hnsw")
+    def build(self, lake: BenchmarkLake, *, links: int, ef_construction: int) -> None:
         self.take_lake(lake)
-        links = int(arguments.get("links", 16))
         self._index = faiss.IndexHNSWFlat(lake.dimensions, links)
-        self._index.hnsw.efConstruction = int(arguments.get("ef_construction", 40))
+        self._index.hnsw.efConstruction = ef_construction
         self._index.add(np.ascontiguousarray(lake.vectors))
         # With an interrupt handler faiss 1.15 searches in runs, and its range search gives room for
         # the answers of one run alone: the second ends the process.

@@ -9,10 +9,8 @@ import numpy as np
 import torch
 
 from benchmarks.approximate import TunedRival, faiss_pairs, squared_radius
-from benchmarks.declared import Arguments
 from benchmarks.lake import BenchmarkLake
 from benchmarks.matching import Pairs
-from benchmarks.rivals import only
 from benchmarks.tuning import Sample
 
 WIDEST = 8.0
@@ -24,14 +22,13 @@ TRAINING_POINTS = 39
 class FaissPq(TunedRival):
     """`IndexIVFPQ.range_search`, with vectors kept as short codes in inverted lists."""
 
-    def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
+    def build(self, lake: BenchmarkLake, *, n_lists: int, component: int) -> None:
         """Train the lists and codes, and add the vectors."""
-        only(arguments, ("n_lists", "component"), "build", "faiss_pq")
         self.take_lake(lake)
         vectors = np.ascontiguousarray(lake.vectors)
         limit = max(1, lake.n_values // TRAINING_POINTS)
-        n_lists = min(int(arguments.get("n_lists", 1024)), limit)
-        self._codes = n_codes(lake.dimensions, int(arguments.get("component", 2)))
+        n_lists = min(n_lists, limit)
+        self._codes = n_codes(lake.dimensions, component)
         bits = min(8, int(math.log2(limit))) if limit > 1 else 1
         self._quantiser = faiss.IndexFlatL2(lake.dimensions)
         self._index = faiss.IndexIVFPQ(self._quantiser, lake.dimensions, n_lists, self._codes, bits)

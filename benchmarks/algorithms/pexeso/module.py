@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-import numpy as np
 import torch
 
-from benchmarks.declared import Algorithm, Arguments
+from benchmarks.batching import distinct_rows
+from benchmarks.declared import Algorithm
 from benchmarks.lake import Answer, BenchmarkLake, BenchmarkQuery
 from pexeso.engine.dense.building import build_partition, resolve_options
 from pexeso.engine.dense.search import BatchQuery, Goal, search_batch_partition, search_partition
@@ -16,13 +17,12 @@ from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.engine.partition import Partition
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import Lemma
-from pexeso.errors import InputError
 
 
 class Pexeso(Algorithm):
     """A contractive map, blocks, and verification."""
 
-    def build(self, lake: BenchmarkLake, arguments: Arguments) -> None:
+    def build(self, lake: BenchmarkLake, **arguments: Any) -> None:
         options, _ = resolve_options(
             lake.vectors,
             lake.column_offsets,
@@ -34,17 +34,12 @@ class Pexeso(Algorithm):
         arrays, _ = build_partition(lake.vectors, lake.column_offsets, lake.column_values, options)
         self.index_bytes = sum(array.nbytes for array in arrays.values())
         self._partition = Partition.from_arrays(arrays, options, self.device)
-        self.set_query_arguments({})
 
-    def set_query_arguments(self, arguments: Arguments) -> None:
-        unknown = set(arguments) - {"lemmas", "kernel"}
-        if unknown:
-            raise InputError(
-                "Query arguments of pexeso are: lemmas, kernel. Got "
-                f"{', '.join(sorted(unknown))} instead."
-            )
-        self._lemmas = frozenset(map(Lemma, arguments.get("lemmas", Lemma)))
-        self._kernel = choose_kernel(arguments.get("kernel", "auto"), self.device)
+    def set_query_arguments(
+        self, *, lemmas: Iterable[str] = tuple(Lemma), kernel: str = "auto"
+    ) -> None:
+        self._lemmas = frozenset(map(Lemma, lemmas))
+        self._kernel = choose_kernel(kernel, self.device)
 
     def query(self, query: BenchmarkQuery) -> Answer:
         goal = Goal(query.max_distance, query.needed, None, False, self._lemmas)
@@ -62,14 +57,9 @@ class Pexeso(Algorithm):
         return answer
 
     def query_batch(self, queries: Sequence[BenchmarkQuery]) -> list[Answer]:
-        """Search for all query columns in one pass.
-
-        Values of several columns are distinguished by their bytes.
-        """
-        rows = np.concatenate([query.vectors.numpy() for query in queries])
-        as_bytes = rows.view(f"V{rows.shape[1] * rows.itemsize}")[:, 0]
-        _, first, inverse = np.unique(as_bytes, return_index=True, return_inverse=True)
-        members = torch.split(torch.from_numpy(inverse), [len(query) for query in queries])
+        """Search for all query columns in one pass."""
+        vectors, rows = distinct_rows(torch.cat([query.vectors for query in queries]))
+        members = torch.split(rows, [len(query) for query in queries])
         batch = [
             BatchQuery(value_rows, query.weights, query.needed)
             for value_rows, query in zip(members, queries, strict=True)
@@ -77,7 +67,7 @@ class Pexeso(Algorithm):
         stats = SearchStats()
         answers = search_batch_partition(
             self._partition,
-            torch.from_numpy(rows[first]),
+            vectors,
             batch,
             queries[0].max_distance,
             stats,

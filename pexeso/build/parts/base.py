@@ -452,9 +452,12 @@ def estimated(field: str, sizes: Any, *costs: Any) -> PartEstimate:
     )
 
 
-def count_unknown(names: pa.Array, listed: pa.Array) -> int:
+def unlisted(what: str, names: pa.Array, listed: pa.Array) -> Iterator[str]:
+    """Yield what is wrong where some tables of a shard are not those of the catalog."""
     distinct = pc.unique(names).cast(pa.string())
-    return len(distinct) - (pc.sum(pc.is_in(distinct, value_set=listed)).as_py() or 0)
+    n_unknown = len(distinct) - (pc.sum(pc.is_in(distinct, value_set=listed)).as_py() or 0)
+    if n_unknown:
+        yield f"{what} of {n_unknown:,} tables that the catalog does not list."
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 import pexeso.errors
 from pexeso.build.spark.java import Java, find_java
-from pexeso.errors import OutputError, PexesoError, SparkError
+from pexeso.errors import OutputError, PexesoError, SparkError, failing_as
 from pexeso.runtime.extras import require
 from pexeso.runtime.system import available_processors
 from pexeso.store.io.parquet import spark_path
@@ -213,13 +213,12 @@ def _start(
     log = folder / "java.log"
     previous = signal.getsignal(signal.SIGINT)
     context = gateway = None
-    try:
+    with failing_as(
+        SparkError,
+        f"Spark could not be started: '{folder}' cannot be written",
+        " Free some space there, or name another folder for temporary files in TMPDIR.",
+    ):
         log.write_bytes(bytes(_LEAST_ROOM))
-    except OSError as error:
-        raise SparkError(
-            f"Spark could not be started: '{folder}' cannot be written: {error.strerror or error}. "
-            "Free some space there, or name another folder for temporary files in TMPDIR."
-        ) from error
     try:
         spark_conf = SparkConf().setAll(list(settings.items()))
         if java is not None:

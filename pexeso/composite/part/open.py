@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.build.parts.base import Batches, count_unknown, deleted_numbers, require_part
+from pexeso.build.parts.base import Batches, deleted_numbers, require_part, unlisted
 from pexeso.composite.part import ROW_KEYS_PART
 from pexeso.engine.lists import distinct_numbers
 from pexeso.errors import IndexCorruptError
@@ -158,6 +158,4 @@ def check_shard(shard: RowShard, entry: FolderEntry, listed: pa.Array) -> Iterat
     counts = (rows.n_tables, rows.n_rows, len(rows.cells), len(rows.values))
     yield from ROW_KEYS_PART.wrong_counts(shard.folder, entry, counts)
     held = np.setdiff1d(np.arange(len(shard.tables)), shard.deleted)
-    n_unknown = count_unknown(shard.tables.take(pa.array(held)), listed)
-    if n_unknown:
-        yield f"it has rows of {n_unknown:,} tables that the catalog does not list."
+    yield from unlisted("it has rows", shard.tables.take(pa.array(held)), listed)

@@ -25,6 +25,7 @@ from pexeso.engine.dense.products import product_candidates, products_pay, walk_
 from pexeso.engine.dense.verification import Verifier
 from pexeso.engine.kernel import Groups, Kernel, Pairs, Query, Threshold
 from pexeso.engine.kernels.choice import choose_kernel
+from pexeso.engine.lists import offsets_of
 from pexeso.engine.maps import check_vectors
 from pexeso.engine.partition import Partition, fetch_cells
 from pexeso.engine.published.grid import GridCells
@@ -95,7 +96,7 @@ def batch_counts(
     members, weights = (_joined(queries, name) for name in ("members", "weights"))
     members = position[members]
     mask = (members >= 0) & (weights > 0)
-    ends = np.concatenate([[0], np.cumsum(mask)])[np.concatenate([[0], np.cumsum(sizes)])]
+    ends = offsets_of(mask)[offsets_of(sizes)]
     needed = np.array([query.min_count for query in queries], np.int64)
     weights = weights[mask]
     groups = Groups(

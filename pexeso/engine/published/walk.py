@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from pexeso.engine.kernel import Pairs, Query, Threshold
-from pexeso.engine.lists import ranges
+from pexeso.engine.lists import offsets_of, ranges
 from pexeso.engine.maps import PivotMap, ProjectionMap, square_with_room
 from pexeso.engine.published.grid import Grid, GridCells, Level, build_grid, leaf_codes
 from pexeso.engine.stats import SearchStats
@@ -317,8 +317,7 @@ class Walk:
 
         `sizes` are their rows, as `rows_reached` counts them.
         """
-        offsets = np.zeros(len(sizes) + 1, np.int64)
-        np.cumsum(sizes, out=offsets[1:])
+        offsets = offsets_of(sizes)
         rows = torch.empty(int(offsets[-1]), dtype=torch.int32).numpy()
         cursors = offsets[:-1].copy()
         places = (self.leaf_first, self.leaf_count, run.start, run.stop)

@@ -16,7 +16,7 @@ import click
 import msgspec
 from click.shell_completion import CompletionItem
 
-from pexeso.errors import InputError, TableReadError
+from pexeso.errors import InputError, TableReadError, failing_as
 from pexeso.faces.service.bases import READING_FIELDS, REQUESTS, Request, RequestError
 from pexeso.faces.service.schema import (
     GROUPS,
@@ -201,20 +201,19 @@ def _keep_standard_input(context: click.Context) -> None:
         click.echo(
             "Reading a table from the terminal; Ctrl-D on a line of its own ends it.", err=True
         )
-    try:
-        with tempfile.TemporaryFile(prefix="pexeso-") as file:
-            limit = DEFAULT_MAX_BYTES + 1
-            while limit and (piece := sys.stdin.buffer.read(min(limit, _PIECE_BYTES))):
-                file.write(piece)
-                limit -= len(piece)
-            file.flush()
-            before = os.dup(0)
-            os.dup2(file.fileno(), 0)
-    except OSError as error:
-        raise TableReadError(
-            f"Standard input cannot be kept in a temporary file: {error.strerror or error}. Make "
-            f"room in {tempfile.gettempdir()}, or name a file."
-        ) from error
+    what = "Standard input cannot be kept in a temporary file"
+    way_out = f" Make room in {tempfile.gettempdir()}, or name a file."
+    with (
+        failing_as(TableReadError, what, way_out),
+        tempfile.TemporaryFile(prefix="pexeso-") as file,
+    ):
+        limit = DEFAULT_MAX_BYTES + 1
+        while limit and (piece := sys.stdin.buffer.read(min(limit, _PIECE_BYTES))):
+            file.write(piece)
+            limit -= len(piece)
+        file.flush()
+        before = os.dup(0)
+        os.dup2(file.fileno(), 0)
 
     def put_back() -> None:
         os.dup2(before, 0)

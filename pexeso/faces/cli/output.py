@@ -31,7 +31,7 @@ from pexeso.faces.service.verbs import run
 from pexeso.lake.frames.writing import WRITERS, csv_text, without_formula, write_file
 from pexeso.options import SearchOptions
 from pexeso.results.query import batch_lines
-from pexeso.runtime.formatting import MAX_CELL, cells_of, csv_row, human_bytes, plain
+from pexeso.runtime.formatting import MAX_CELL, cells_of, csv_row, either, human_bytes, plain
 from pexeso.runtime.progress import (
     CountedProgress,
     MessageLines,
@@ -215,9 +215,7 @@ def require_writable(
 ) -> None:
     """Refuse a file that cannot be written: its ending, its folder, or it exists already."""
     if not path.lower().endswith(formats):
-        *others, last = formats
-        listed = f"{', '.join(others)} or {last}" if others else last
-        raise InputError(f"{option} must end in {listed}. Got {path!r} instead.")
+        raise InputError(f"{option} must end in {either(formats)}. Got {path!r} instead.")
     require_free(path, overwrite=overwrite)
 
 

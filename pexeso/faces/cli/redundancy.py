@@ -84,18 +84,18 @@ def _summary(redundancy: Redundancy) -> str:
 
 
 def _contained(redundancy: Redundancy) -> list[str]:
+    from pexeso.results.pages.redundancy import related
+
     if not redundancy.edges:
         return []
-    equal = {(edge.parent, edge.child) for edge in redundancy.edges}
-    rows = []
-    for edge in redundancy.edges:
-        both = (edge.child, edge.parent) in equal and edge.containment == 1.0
-        if both and edge.child < edge.parent:
-            continue  # listed from the other side
-        what = "has the rows of" if both else "is in" if edge.containment == 1.0 else "is partly in"
-        if not edge.exact:
-            what = "may have the rows of" if both else "may be in"
-        rows.append((edge.child, what, edge.parent, percent(edge.containment), f"{edge.rows:,}"))
+    rows = [
+        (
+            *(pair[name] for name in ("child", "relation", "parent")),
+            percent(pair["containment"]),
+            f"{pair['rows']:,}",
+        )
+        for pair in related(redundancy.rows())
+    ]
     names = ("table", "", "table", "contained", "rows")
     lines = ["", *table_lines(names, rows[:MAX_LINES], "<<<>>", limit=MAX_NAME)]
     if len(rows) > MAX_LINES:

@@ -165,11 +165,7 @@ class LakeRequest(Request, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given = {
-            name: value
-            for name, value in self.fields().items()
-            if name in BuildOptions.__dataclass_fields__
-        }
+        given = {name: getattr(self, name) for name in BuildOptions.__dataclass_fields__}
         with_preset(given, self.preset)
         BuildOptions(**given)
 

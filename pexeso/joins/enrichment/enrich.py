@@ -28,7 +28,7 @@ from pexeso.lake.frames.tables import Frame, Tabular, put_beside, table_in_memor
 from pexeso.options import ALL, VALUES, whole_number
 from pexeso.results.query import query_from_values
 from pexeso.runtime.checks import require_flag
-from pexeso.runtime.formatting import many, percent, shown
+from pexeso.runtime.formatting import listed_names, many, percent, shown
 
 if TYPE_CHECKING:
     from pexeso.index import Index
@@ -393,6 +393,5 @@ def _left_out_lines(left_out: Sequence[LeftOutColumn]) -> list[str]:
     lines = []
     for reason in sorted(set(reasons.values())):
         names = [column.column for column in left_out if reasons[column] == reason]
-        more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-        lines.append(f"    - {', '.join(names[:_SHOWN])}{more}: {reason}")
+        lines.append(f"    - {listed_names(names, _SHOWN, str)}: {reason}")
     return lines

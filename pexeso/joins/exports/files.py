@@ -21,9 +21,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.errors import InputError, OutputError
+from pexeso.errors import InputError, OutputError, failing_as
 from pexeso.options import DEFAULT_MIN_JOINABILITY
-from pexeso.runtime.formatting import percent, shown
+from pexeso.runtime.formatting import either, percent, shown
 from pexeso.store.io.temporary import require_free, written_whole
 
 # One row an edge: the share of the distinct values of the left column that match in the right.
@@ -465,10 +465,7 @@ FORMATS = {
 def format_of_file(path: str) -> ExportFormat:
     export_format = OF_FILES.get(Path(path).suffix.lower())
     if export_format is None:
-        *others, last = OF_FILES
-        raise InputError(
-            f"A file of a join graph must end in {', '.join(others)} or {last}. Got {path!r}."
-        )
+        raise InputError(f"A file of a join graph must end in {either(OF_FILES)}. Got {path!r}.")
     return export_format
 
 
@@ -502,12 +499,8 @@ def write_export(
 def _make_folder(folder: Path) -> list[Path]:
     """Make a folder that may be there, and return those that were made, the innermost first."""
     absent = [path for path in (folder, *folder.parents) if not os.path.exists(path)]
-    try:
+    with failing_as(OutputError, f"The folder '{folder}' cannot be made"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(
-            f"The folder '{folder}' cannot be made: {error.strerror or error}."
-        ) from error
     return absent
 
 

@@ -20,7 +20,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from pexeso.errors import OutputError
+from pexeso.errors import OutputError, failing_as
 
 EVENT_SCHEMA = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
 _FACETS = "https://openlineage.io/spec/facets"
@@ -123,11 +123,9 @@ class JoinMade:
 def append_events(path: str | os.PathLike[str], events: Iterable[Mapping[str, Any]]) -> None:
     """Add events to a file, one a line, in one write; the file is made if it is absent."""
     text = "".join(f"{json.dumps(event, ensure_ascii=False)}\n" for event in events)
-    try:
-        with Path(path).open("ab", buffering=0) as stream:
-            _append(stream, text.encode("utf-8"))
-    except OSError as error:
-        raise OutputError(f"'{path}' cannot be written: {error.strerror or error}.") from error
+    what = f"'{path}' cannot be written"
+    with failing_as(OutputError, what), Path(path).open("ab", buffering=0) as stream:
+        _append(stream, text.encode("utf-8"))
 
 
 def _append(stream: FileIO, data: bytes) -> None:

@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from pexeso.errors import TableReadError
-from pexeso.lake.columns import listed_names
 from pexeso.lake.readers.options import SETTINGS_NAME
 from pexeso.lake.readers.table import FileSource, ReadingBudget, check_size, unpacked
-from pexeso.runtime.formatting import coded_name, first_line
+from pexeso.runtime.formatting import coded_name, first_line, listed_names
 from pexeso.store.io.location import Location
 
 if TYPE_CHECKING:

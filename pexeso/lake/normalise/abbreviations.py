@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from embed.lexical import COMPANY_FORMS
+from pexeso.engine.lists import offsets_of
 from pexeso.lake.normalise import package_data
 from pexeso.lake.normalise.characters import (
     COMMA,
@@ -221,9 +222,7 @@ def _with_dates(
 
 
 def _offsets(lists: pa.ListArray) -> pa.Int32Array:
-    return pa.array(
-        np.concatenate([[0], np.cumsum(pc.list_value_length(lists).to_numpy())]), pa.int32()
-    )
+    return pa.array(offsets_of(pc.list_value_length(lists).to_numpy()), pa.int32())
 
 
 class _Context:

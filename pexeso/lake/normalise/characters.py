@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.engine.lists import offsets_of
 from pexeso.runtime.buffers import string_buffers
 
 # Classes of characters: Unicode's L, M, N and S; what has no width; all else.
@@ -202,7 +203,7 @@ def texts_of_points(points: np.ndarray, rows: np.ndarray, n_rows: int) -> pa.Str
         n_bytes = 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
         lengths = np.bincount(rows, weights=n_bytes, minlength=n_rows).astype(np.int64)
         text = points.astype("<u4").tobytes().decode("utf-32-le").encode("utf-8")
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    offsets = offsets_of(lengths).astype(np.int32)
     return pa.StringArray.from_buffers(n_rows, pa.py_buffer(offsets), pa.py_buffer(text))
 
 

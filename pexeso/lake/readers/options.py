@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pexeso.errors import InputError, LakeError, PlaceError
+from pexeso.errors import InputError, LakeError, PlaceError, failing_as
 from pexeso.runtime.formatting import shown
 from pexeso.store.io.location import Location, read_up_to
 from pexeso.store.io.table_history import plain_state
@@ -270,15 +270,13 @@ def _content(root: Path | Location) -> bytes | None:
             if entry.kind != "file":
                 raise _no_file(path) from error
             raise
-    try:
+    with failing_as(LakeError, f"'{path}' cannot be read"):
         if not path.exists():
             return None
         if not path.is_file():
             raise _no_file(path)
         with path.open("rb") as stream:
             return stream.read(MAX_SETTINGS_BYTES + 1)
-    except OSError as error:
-        raise LakeError(f"'{path}' cannot be read: {error.strerror or error}.") from error
 
 
 def _no_file(path: Path | Location) -> LakeError:

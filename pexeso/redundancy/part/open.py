@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.build.parts.base import Batches, count_unknown, deleted_numbers, require_part
+from pexeso.build.parts.base import Batches, deleted_numbers, require_part, unlisted
 from pexeso.errors import IndexCorruptError
 from pexeso.redundancy.part import ROW_HASHES_PART
 from pexeso.store.arrays import Texts, open_texts, require_sound
@@ -103,9 +103,7 @@ def check_shard(shard: HashShard, entry: FolderEntry, listed: pa.Array) -> Itera
     yield from ROW_HASHES_PART.wrong_counts(shard.folder, entry, counts)
     deleted = set(shard.deleted.tolist())
     held = [piece.table for piece in pieces if piece.number not in deleted]
-    n_unknown = count_unknown(pa.array(held, pa.string()), listed)
-    if n_unknown:
-        yield f"it has cells of {n_unknown:,} tables that the catalog does not list."
+    yield from unlisted("it has cells", pa.array(held, pa.string()), listed)
     for piece in pieces:
         try:
             yield from faults_within(piece)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import groupby
+from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any
 
@@ -64,7 +65,7 @@ def redundancy_shown(report: Mapping[str, Any], *, lake: str) -> dict[str, Any]:
         "drawings": drawings,
         "n_parts": n_parts,
         "n_alone": len(graph.names) - len({*graph.parents.tolist(), *graph.children.tolist()}),
-        "pairs": _listed(_pairs(report["edges"])),
+        "pairs": _listed(related(sorted(report["edges"], key=itemgetter("child", "parent")))),
         "tables": _listed(sorted(report["tables"], key=lambda table: table["name"])),
         "parent_of": {deletion["table"]: deletion["parent"] for deletion in deletions},
         "stages": report["stages"],
@@ -89,6 +90,7 @@ def _summary(report: Mapping[str, Any]) -> dict[str, Any]:
         "n_contained": len(
             {edge["child"] for edge in report["edges"] if edge["containment"] == 1.0}
         ),
+        "exact": all(edge["exact"] for edge in report["edges"]),
         "n_deleted": len(plan["delete"]),
         "lake_bytes": lake_bytes,
         "freed_bytes": freed,
@@ -102,17 +104,23 @@ def _summary(report: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _pairs(edges: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def related(edges: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return pairs with what each is; one of two equal tables is listed once."""
-    whole = {(edge["parent"], edge["child"]) for edge in edges if edge["containment"] == 1.0}
+    whole = {
+        (edge["parent"], edge["child"]): edge["exact"]
+        for edge in edges
+        if edge["containment"] == 1.0
+    }
     pairs = []
-    for edge in sorted(edges, key=lambda edge: (edge["child"], edge["parent"])):
+    for edge in edges:
         parent, child = edge["parent"], edge["child"]
         is_whole = (parent, child) in whole
         is_equal = is_whole and (child, parent) in whole
         if is_equal and child < parent:
             continue
         relation = "has the rows of" if is_equal else "is in" if is_whole else "is partly in"
+        if is_whole and not (edge["exact"] and whole.get((child, parent), True)):
+            relation = "may have the rows of" if is_equal else "may be in"
         pairs.append({**edge, "relation": relation})
     return pairs
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from embed.words import hash_strings
-from pexeso.engine.lists import damage_made_plain, distinct_numbers
+from pexeso.engine.lists import damage_made_plain, distinct_numbers, offsets_of
 from pexeso.engine.vector_space import Vectors, VectorSpace, known_vectors
 from pexeso.runtime.ranges import mixed
 from pexeso.semantic.partition_loader import PartitionLoader
@@ -92,7 +92,7 @@ def sample_columns(scan: PartitionLoader, seed: int = SEED) -> SampledColumns:
         n_values, n_cut = n_values + len(vectors), n_cut + is_cut
     return SampledColumns(
         scan.space.concatenate(parts),
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        offsets_of(np.array(sizes, np.int64)),
         np.array(ids, np.int64),
         scan.space,
         n_cut,

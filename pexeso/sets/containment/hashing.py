@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from pexeso.engine.lists import offsets_of, ranges
+from pexeso.runtime.buffers import string_buffers
 from pexeso.runtime.compiled import compiled
 from pexeso.runtime.ranges import mixed
 
@@ -45,10 +46,7 @@ def hash_bytes(values: pa.Array, seed: int) -> np.ndarray:
     What a null is hashed to means nothing.
     """
     hashes = np.empty(len(values), np.uint64)
-    if len(values):
-        _, offsets, text = values.buffers()
-        ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
-        loops.hash_texts(np.frombuffer(text or b"", np.uint8), ends, seed, hashes)
+    loops.hash_texts(*string_buffers(values), seed, hashes)
     return hashes
 
 

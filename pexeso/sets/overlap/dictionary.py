@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from pexeso.engine.lists import distinct_numbers
 from pexeso.errors import IndexCorruptError
+from pexeso.runtime.buffers import string_buffers
 from pexeso.runtime.compiled import compiled
 from pexeso.runtime.system import usage
 from pexeso.store.arrays import FEW_FAULTS, PAGE_BYTES, FaultWatch, MappedPages
@@ -161,16 +162,14 @@ class Dictionary:
         self.heads.pages.restart()
         if not self.heads.pages.requests_pages:
             return None
-        after = _first_not_less(self.heads.texts, wanted)
+        after = first_not_less(self.heads.texts, wanted)
         stretches = np.maximum(after - 1, 0)
         self.heads.want(stretches)
         return STRIDE * stretches, np.minimum(STRIDE * after, len(self.texts))
 
 
 def heads_of(texts: pa.LargeStringArray) -> Heads:
-    positions = np.zeros(1, np.int64)
-    if len(texts):
-        positions = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset :][: len(texts) + 1]
+    _, positions = string_buffers(texts)
     rows = np.arange(0, len(texts), STRIDE)
     begins = np.append(positions[rows], positions[-1]) - positions[0]
     return Heads(texts.take(pa.array(rows)), begins)
@@ -191,7 +190,7 @@ def find_texts(
     return rows
 
 
-def _first_not_less(texts: pa.Array, wanted: pa.LargeStringArray) -> np.ndarray:
+def first_not_less(texts: pa.Array, wanted: pa.LargeStringArray) -> np.ndarray:
     """Find the first row whose text is not less than the wanted one; the end if there is none."""
     rows = np.zeros(len(wanted), np.int64)
     ends = np.full(len(wanted), len(texts))
@@ -202,8 +201,8 @@ def _first_not_less(texts: pa.Array, wanted: pa.LargeStringArray) -> np.ndarray:
 
 def _damaged() -> IndexCorruptError:
     return IndexCorruptError(
-        "A text in the dictionary of an overlap index leads out of its file: 'pexeso check' "
-        "tells which. Restore it from a copy, or build it again."
+        "A text of the index leads out of its file: 'pexeso check' tells which. Restore it from a "
+        "copy, or build it again."
     )
 
 
@@ -212,9 +211,5 @@ def utf8_of(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
     Both lie in Arrow's buffers.
     """
-    dtype = np.int32 if texts.type == pa.string() else np.int64
-    _, offsets, data = texts.buffers()
-    ends = np.zeros(1, dtype)
-    if len(texts):
-        ends = np.frombuffer(offsets, dtype)[texts.offset : texts.offset + len(texts) + 1]
-    return ends, np.frombuffer(data if data is not None else b"", np.uint8)
+    text, ends = string_buffers(texts)
+    return ends, text

@@ -19,11 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.build.parts import base
-from pexeso.build.parts.base import Batches, count_unknown, deleted_numbers, parts_of, problems_of
+from pexeso.build.parts.base import Batches, deleted_numbers, parts_of, problems_of, unlisted
 from pexeso.engine.lists import distinct_numbers, ranges
 from pexeso.errors import IndexCorruptError, InputError
 from pexeso.lake.catalog import Catalog
 from pexeso.registry import require_parts
+from pexeso.sets.overlap.dictionary import first_not_less
 from pexeso.sets.overlap.index import OverlapIndex, check_overlap, open_index
 from pexeso.sets.overlap.planner import Planner
 from pexeso.sets.part import SET_FIELDS, SETS, TOKEN_FIELDS, TOKEN_SETS_PART
@@ -52,25 +53,12 @@ class SetNames:
         return list(zip(*(texts.to_pylist() for texts in columns), strict=True))
 
     def rows_of_tables(self, tables: pa.Array) -> np.ndarray:
-        """Return the numbers of all sets of some tables, int64, ascending.
-
-        Each step of the bisection covers all tables.
-        """
-        names = tables.cast(pa.large_string())
-        first, end = self._bounds(names, before=True), self._bounds(names, before=False)
+        """Return the numbers of all sets of some tables, int64, ascending."""
+        names = tables.cast(pa.string())
+        # No name comes between one and that with the least letter behind it.
+        both = names, pc.binary_join_element_wise(names, "\0", "")
+        first, end = (first_not_less(self.tables, one.cast(pa.large_string())) for one in both)
         return np.sort(ranges(first, end - first))
-
-    def _bounds(self, names: pa.Array, *, before: bool) -> np.ndarray:
-        """Count the sets whose table is less than each of some names, or not greater."""
-        is_left = pc.less if before else pc.less_equal
-        low, high = np.zeros(len(names), np.int64), np.full(len(names), len(self), np.int64)
-        for _ in range(len(self).bit_length() if len(names) else 0):
-            middle = np.minimum((low + high) // 2, len(self) - 1)
-            left = is_left(take_texts(self.tables, middle), names).to_numpy(zero_copy_only=False)
-            is_open = low < high
-            low = np.where(is_open & left, middle + 1, low)
-            high = np.where(is_open & ~left, middle, high)
-        return low
 
 
 TABLES, LABELS, POSITIONS = "tables.arrow", "labels.arrow", "positions"
@@ -274,9 +262,7 @@ def _check_names(shard: Shard, tables: pa.Array) -> Iterator[str]:
             yield "tables, labels: columns must be distinct and sorted."
             return
     held = np.setdiff1d(np.arange(n_sets), shard.deleted)
-    n_unknown = count_unknown(names.tables.take(pa.array(held)), tables)
-    if n_unknown:
-        yield f"It has columns of {n_unknown:,} tables that the catalog does not list."
+    yield from unlisted("It has columns", names.tables.take(pa.array(held)), tables)
 
 
 def _check_labels(shard: Shard, columns: pa.Table) -> Iterator[str]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 
 from pexeso.lake.catalog import column_batches, record_batches
 from pexeso.lake.choose import KINDS, reason_left_out
 from pexeso.lake.records import BATCH_BYTES, ReadColumn, ReadTable
 from pexeso.lake.tokens import distinct_tokens_of
+from pexeso.runtime.ranges import runs_within
 
 
 def records(tables: Sequence[ReadTable]) -> Iterator[pa.RecordBatch]:
@@ -22,20 +24,16 @@ def records(tables: Sequence[ReadTable]) -> Iterator[pa.RecordBatch]:
 
     All rules hold but `kinds`; `min_distinct` counts tokens.
     """
-    together: list[tuple[ReadTable, ReadColumn]] = []
-    n_bytes = 0
-    for table in tables:
-        rules = replace(table.rules, kinds=KINDS)
-        for column in table.columns:
-            if column.profile is None or reason_left_out(column.profile, rules) is not None:
-                continue
-            if n_bytes + column.cells.nbytes > BATCH_BYTES and together:
-                yield from _records_of(together)
-                together, n_bytes = [], 0
-            together.append((table, column))
-            n_bytes += column.cells.nbytes
-    if together:
-        yield from _records_of(together)
+    columns = [
+        (table, column)
+        for table in tables
+        for column in table.columns
+        if column.profile is not None
+        and reason_left_out(column.profile, replace(table.rules, kinds=KINDS)) is None
+    ]
+    n_bytes = np.array([column.cells.nbytes for _, column in columns], np.int64)
+    for run in runs_within(n_bytes, BATCH_BYTES):
+        yield from _records_of(columns[run])
 
 
 def _records_of(columns: list[tuple[ReadTable, ReadColumn]]) -> Iterator[pa.RecordBatch]:

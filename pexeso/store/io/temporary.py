@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from pexeso.errors import OutputError
+from pexeso.errors import OutputError, failing_as
 from pexeso.runtime.system import EXCLUSIVE, HAS_LOCKS, is_own, lock, open_unlinked, sync_file
 
 # The file in a folder that is locked as long as the process lives that made it.
@@ -81,7 +81,7 @@ def written_whole(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[
     """
     target = Path(path)
     require_free(target, overwrite=overwrite)
-    try:
+    with failing_as(OutputError, f"'{target}' cannot be written"):
         _remove_abandoned(target)
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         temporary = Path(f"{name}{_PART}")
@@ -97,8 +97,6 @@ def written_whole(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[
             os.rename(name, temporary)
             yield temporary
             _finish(temporary, target, overwrite=overwrite)
-    except OSError as error:
-        raise OutputError(f"'{target}' cannot be written: {error.strerror or error}.") from error
 
 
 def _remove_abandoned(target: Path) -> None:

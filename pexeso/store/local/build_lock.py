@@ -22,6 +22,7 @@ from typing import TypedDict, TypeVar
 import msgspec
 
 from pexeso.errors import InputError, OutputError, StoredIndexError
+from pexeso.runtime.formatting import listed_names
 from pexeso.runtime.system import EXCLUSIVE, is_running, lock, open_folder, sync_folder
 from pexeso.store.files import (
     own_file,
@@ -121,8 +122,9 @@ def require_abandoned(root: Path, locked: bool) -> bool:
         others = sorted(name for name in os.listdir(folder) if not name.startswith(BUILDER))
         if others:
             raise OutputError(
-                f"'{folder}' holds {some_names(others)} and no readable {BUILDER}, so it cannot be "
-                "known as pexeso's own: remove it yourself, or choose another place for the index."
+                f"'{folder}' holds {listed_names(others, 3)} and no readable {BUILDER}, so it "
+                "cannot be known as pexeso's own: remove it yourself, or choose another place for "
+                "the index."
             )
     elif builder["host"] != socket.gethostname() or (not locked and is_running(builder["process"])):
         raise _busy(root, builder)
@@ -191,8 +193,3 @@ def _busy(root: Path, builder: Builder | None) -> OutputError:
         f"Another build is writing '{root}'{who}: wait for its end. If that process no longer "
         f"runs, remove the folder '{root / BUILDING}' and try again."
     )
-
-
-def some_names(names: list[str], limit: int = 3) -> str:
-    shown = ", ".join(repr(name) for name in names[:limit])
-    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"

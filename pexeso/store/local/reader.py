@@ -26,6 +26,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from pexeso.errors import IndexCorruptError, IndexNotFoundError, StoredIndexError
+from pexeso.runtime.formatting import listed_names
 from pexeso.runtime.system import EXCLUSIVE, HAS_LOCKS, SHARED, link_file, lock, open_unlinked
 from pexeso.store.arrays import Texts, map_array, map_texts
 from pexeso.store.files import (
@@ -39,7 +40,7 @@ from pexeso.store.files import (
     sync_folder,
 )
 from pexeso.store.io.temporary import temporary_folder
-from pexeso.store.local.build_lock import is_under_way, read_builder, some_names
+from pexeso.store.local.build_lock import is_under_way, read_builder
 from pexeso.store.manifest import (
     BUILDING,
     MANIFEST,
@@ -403,7 +404,7 @@ class Store:
         entry = folder.file(path)
         full = self._place / folder.folder / path
         if entry is None:
-            has = some_names([file.path for file in folder.files])
+            has = listed_names([file.path for file in folder.files], 3)
             raise IndexCorruptError(
                 f"The index lists no file '{self._path(folder, path)}'; in that folder it has "
                 f"{has}."

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from pexeso.errors import InputError, OutputError, StoredIndexError
+from pexeso.runtime.formatting import listed_names
 from pexeso.store.files import (
     checksum_file,
     filling,
@@ -374,7 +375,7 @@ class IndexWriter(BuildWriter):
         names = sorted(set(os.listdir(self.path)) - {JUDGEMENTS})
         if self.previous is None and names:
             raise OutputError(
-                f"'{self.path}' holds {build_lock.some_names(names)} and is no index of pexeso's: "
+                f"'{self.path}' holds {listed_names(names, 3)} and is no index of pexeso's: "
                 "choose another place for the index, or an empty folder."
             )
         free = {kind: self._free_name(kind) for kind in (CATALOG, EMBEDDER)}

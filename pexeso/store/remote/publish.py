@@ -20,9 +20,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pexeso.errors import InputError, OutputError, PlaceError, StoredIndexError
+from pexeso.runtime.formatting import listed_names
 from pexeso.store.files import own_file
 from pexeso.store.io.location import Location, PlaceEntry
-from pexeso.store.local.build_lock import some_names
 from pexeso.store.local.reader import RETENTION_SECONDS
 from pexeso.store.manifest import (
     BUILDING,
@@ -239,7 +239,7 @@ def begin(location: Location, overwrite: bool = False) -> Base:
         ) from error
     if foreign := _foreign(others):
         raise OutputError(
-            f"'{location}' holds {some_names(foreign)} and is no index of pexeso's: choose "
+            f"'{location}' holds {listed_names(foreign, 3)} and is no index of pexeso's: choose "
             "another place for the index, or an empty one."
         )
     if previous is not None and not overwrite:

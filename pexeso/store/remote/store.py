@@ -31,7 +31,14 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from pexeso.errors import IndexCorruptError, IndexNotFoundError, InputError, OutputError, PlaceError
+from pexeso.errors import (
+    IndexCorruptError,
+    IndexNotFoundError,
+    InputError,
+    OutputError,
+    PlaceError,
+    failing_as,
+)
 from pexeso.runtime.formatting import format_bytes
 from pexeso.runtime.system import EXCLUSIVE, SHARED, lock, open_file
 from pexeso.store.files import Descriptor, new_checksum, writing
@@ -161,15 +168,11 @@ class Cache:
         self, index: Location, entry: FolderEntry, paths: Sequence[str]
     ) -> tuple[Path, Descriptor]:
         folder = self.folder(entry)
-        try:
+        what = f"The cache '{self.root}' of indexes on other storage cannot be written"
+        with failing_as(OutputError, what, f" Name another folder by {FOLDER_VARIABLE}."):
             for needed in (folder.parent, self.root / "locks"):
                 needed.mkdir(parents=True, exist_ok=True, mode=0o700)
             lease = Descriptor(self._lock_shared(folder.name))
-        except OSError as error:
-            raise OutputError(
-                f"The cache '{self.root}' of indexes on other storage cannot be written: "
-                f"{error.strerror or error}. Name another folder by {FOLDER_VARIABLE}."
-            ) from error
         files = [file for file in entry.files if file.path in set(paths)]
         missing = [file for file in files if plain_file_size(folder, file.path) != file.n_bytes]
         if missing:

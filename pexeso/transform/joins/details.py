@@ -14,7 +14,7 @@ from pexeso.errors import InputError
 from pexeso.joins.options import JoinOptions
 from pexeso.joins.report import require_moderate_growth
 from pexeso.runtime.checks import require_flag
-from pexeso.runtime.formatting import shown
+from pexeso.runtime.formatting import listed_names, shown
 from pexeso.transform.joins.sides import Side, file_name
 from pexeso.transform.programs.applying import apply_program
 from pexeso.transform.programs.program import Program
@@ -136,9 +136,7 @@ def require_moderate(joined: TransformJoin, how: str, *, many_to_many: bool) -> 
 
 
 def _columns(side: Side, table: str) -> str:
-    names = side.texts.names[:MAX_NAMED]
-    more = len(side.texts.names) - len(names)
-    return f"{', '.join(map(repr, names))}{f' and {more} more' if more else ''} of {table}"
+    return f"{listed_names(side.texts.names, MAX_NAMED)} of {table}"
 
 
 # Rows of each program whose steps are shown.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from operator import is_not
@@ -14,7 +14,7 @@ from pexeso.errors import InputError
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.options import whole_number
 from pexeso.runtime.checks import require_flag
-from pexeso.runtime.formatting import shown
+from pexeso.runtime.formatting import listed_names, shown
 from pexeso.transform import MAX_PROGRAMS
 from pexeso.transform.joins.joined import TransformJoin
 from pexeso.transform.joins.sides import Side, side_of, with_all_columns, without_names
@@ -197,7 +197,7 @@ def _with_saved(
 
 DIRECTIONS: tuple[Direction, ...] = ("source to target", "target to source")
 
-_MAX_NAMED = 20
+_listed = partial(listed_names, write=shown)
 
 
 def read_program(path: str | Path) -> StoredProgram:
@@ -275,9 +275,3 @@ def _with_key(stored: StoredProgram, keyed: Side, path: str | Path) -> Side:
             f"Name the column that it is to be joined with: {_listed(keyed.names)}."
         )
     return replace(keyed, columns=(keyed.names.index(str(key)),))
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MAX_NAMED
-    listed = ", ".join(shown(name) for name in names[:_MAX_NAMED])
-    return f"{listed} and {more} more" if more > 0 else listed

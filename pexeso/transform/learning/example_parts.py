@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from pexeso.engine.lists import offsets_of
 from pexeso.runtime.compiled import compiled
 from pexeso.transform.programs.conversions import (
     GROUP_SIGNS,
@@ -360,7 +361,7 @@ def _as_letters(keys: tuple[str, ...], parts: _PartList, extended: bool) -> Exam
     else:
         small, large = plain.translate(_SMALL), plain.translate(_LARGE)
         is_letter = np.fromiter(map(str.isalpha, plain), bool, len(plain))
-    goal_at = np.concatenate([[0], np.cumsum([len(key) for key in keys])]).astype(np.int32)
+    goal_at = offsets_of([len(key) for key in keys]).astype(np.int32)
     arrays = (
         letters,
         _letters(small),

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from embed.words import hash_strings
+from pexeso.engine.lists import offsets_of
 from pexeso.errors import IndexCorruptError
 from pexeso.runtime.ranges import mixed
 from pexeso.store.arrays import take_texts
@@ -134,7 +135,7 @@ def _batches(store: Store, number: int) -> Iterator[tuple[np.ndarray, np.ndarray
         if deleted is not None and deleted[columns].any():
             left = ~deleted[columns]
             batch_texts = batch_texts.filter(pa.array(np.repeat(left, np.diff(bounds))))
-            bounds = np.concatenate([[0], np.cumsum(np.diff(bounds)[left])])
+            bounds = offsets_of(np.diff(bounds)[left])
             columns = columns[left]
         yield columns, bounds, batch_texts
 

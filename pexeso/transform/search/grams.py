@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pexeso.engine.lists import offsets_of
 from pexeso.runtime.buffers import string_buffers
 from pexeso.runtime.compiled import compiled
 
@@ -75,7 +76,7 @@ class QueryGrams:
         loops.fill_table(distinct, table, numbers)
         sizes = pc.utf8_length(texts).to_numpy(zero_copy_only=False)
         lengths = np.isin(np.arange(Q), sizes) & (np.arange(Q) >= MIN_LETTERS)
-        offsets = np.concatenate([[0], np.cumsum(counts)])
+        offsets = offsets_of(counts)
         return cls(texts, lengths, table, numbers, offsets, values)
 
     def compare(self, texts: pa.Array, columns: np.ndarray) -> SharedGrams:
@@ -101,7 +102,7 @@ class QueryGrams:
             strengths,
             scores,
         )
-        n_equal = np.diff(np.concatenate([[0], np.cumsum(equal >= 0)])[columns])
+        n_equal = np.diff(offsets_of(equal >= 0)[columns])
         return SharedGrams(scores[:, 0], scores[:, 1], n_equal, partners, strengths)
 
 

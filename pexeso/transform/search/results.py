@@ -100,7 +100,4 @@ class TransformSearchResult(ColumnMatches[TransformMatch]):
 
     stats: dict[str, Any] = field(compare=False)
 
-    @property
-    def fields(self) -> tuple[str, ...]:  # type: ignore[override]  # read only here
-        """What `to_pandas` and CSV report of each column found."""
-        return (*FIELDS, *(("n_copies",) if self.folded else ()), "brings")
+    measures = FIELDS  # of no dataclass field

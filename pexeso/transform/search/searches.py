@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from pexeso.engine.copies import ColumnSets, fold, lines_of
 from pexeso.engine.lists import offsets_of
 from pexeso.lake.left_out import left_out
 from pexeso.options import ALL, columns_wanted, whole_number
-from pexeso.results.column_matches import Hints, TableColumns
+from pexeso.results.column_matches import Hints, shown_lines
 from pexeso.results.query import QueryColumn, query_from_values
 from pexeso.runtime.checks import require_share
 from pexeso.runtime.formatting import plain_scalar
@@ -154,11 +154,7 @@ class TransformSearches:
                     matches.append(match)
         matches.sort(key=lambda match: (-match.matched, match.table, match.column))
         lines = _lines(matches, max_columns) if fold_copies else [[match] for match in matches]
-        columns = TableColumns(self.opened, {line[0].table for line in lines[:max_columns]})
-        shown = []
-        for line in lines[:max_columns]:
-            first, *copies = (replace(match, _columns=columns) for match in line)
-            shown.append(replace(first, copies=tuple(copies)))
+        shown = shown_lines(lines, self.opened, max_columns)
         options = {
             "k": ALL if max_columns is None else max_columns,
             "min_joinability": min_share,
@@ -175,7 +171,7 @@ class TransformSearches:
         return TransformSearchResult(
             {**column.describe(), "empty": column.n_empty, "values": query.n_values},
             options,
-            tuple(shown),
+            shown,
             n_more=len(lines) - len(shown),
             folded=fold_copies,
             stats=stats,

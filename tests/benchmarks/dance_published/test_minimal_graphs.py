@@ -78,14 +78,14 @@ EXTRAS = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(["x", "y", "xy"
 
 
 @quick
-@given(GRAPHS, EXTRAS, st.sampled_from([0, 64]))
-def test_minimal_graphs_are_trees_with_all_columns(weights, extras, max_covers):
+@given(GRAPHS, EXTRAS)
+def test_minimal_graphs_are_trees_with_all_columns(weights, extras):
     graph = weighted_graph(weights, {**extras, "a": "xy"})
     request = request_of(graph, "x", "yb") if "b" in graph.tables else request_of(graph, "x", "y")
     marks = landmarks_of(graph)
-    graphs = minimal_graphs(graph, request, marks, max_covers)
+    graphs = minimal_graphs(graph, request, marks)
     turned = JoinGraph(dict(reversed(graph.tables.items())), graph.edges)
-    assert graphs == minimal_graphs(turned, request, landmarks_of(turned), max_covers)
+    assert graphs == minimal_graphs(turned, request, landmarks_of(turned))
     possible = {tree.signature for tree in all_plans(graph, request)}
     for minimal_graph in graphs:
         joins = (Join(*pair, graph.edges[pair].join_sets[0]) for pair in minimal_graph.pairs)

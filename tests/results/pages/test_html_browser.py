@@ -202,7 +202,13 @@ def contained_tables(name):
     deletion = {"parent": everything, "sql": name * 9, "seconds": None, "verified": True}
     return {
         "edges": [
-            {"parent": one, "child": other, "containment": 0.9 if other == some else 1.0, "rows": 3}
+            {
+                "parent": one,
+                "child": other,
+                "containment": 0.9 if other == some else 1.0,
+                "rows": 3,
+                "exact": True,
+            }
             for one, other in pairs
         ],
         "tables": [{"name": table, "rows": 3, "columns": 2, "bytes": 9} for table in tables],

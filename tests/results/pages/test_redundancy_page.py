@@ -353,6 +353,17 @@ def test_tables_that_are_partly_contained_have_lines_of_their_own():
     assert "part is partly in b 90.0 % 3" in text
 
 
+def test_what_was_not_compared_whole_may_be_contained():
+    report = report_of([("a", "b"), ("x", "y"), ("y", "x"), ("x", "z")])
+    for edge in report["edges"][:2]:
+        edge["exact"] = False
+    text = Reader(redundancy_page(report, lake="lake")).text
+    assert "4 of 5 tables may be contained whole in another" in text
+    assert "b may be in a 100.0 % 3" in text
+    assert "y may have the rows of x 100.0 % 3" in text, "one direction was not compared"
+    assert "z is in x 100.0 % 3" in text
+
+
 def test_partly_contained_tables_in_circles_are_drawn_up_to_a_number():
     names = [f"t{at:02}" for at in range(20)]
     pairs = [(one, other) for one, other in product(names, names) if one != other]
