@@ -14,6 +14,7 @@ import torch
 
 from benchmarks.checking import difference, normal_form
 from benchmarks.gpu.building import build_tensors
+from benchmarks.gpu.neighbours import kernel_of
 from benchmarks.gpu.timing import Clock
 from pexeso.engine.arrays import csr_from_pairs
 from pexeso.engine.dense.oracle import oracle_counts, oracle_pairs
@@ -25,7 +26,6 @@ from pexeso.engine.dense.search import (
     search_partition,
 )
 from pexeso.engine.kernel import Kernel
-from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.metrics import distances
 from pexeso.engine.options import Metric, PartitionLayoutOptions
 from pexeso.engine.partition import Partition
@@ -89,9 +89,7 @@ def check_kernels(
             continue
         begun = clock.elapsed
         lake = small_lake(dimensions, options, device, seed=number)
-        n_answers = _check(
-            lake, {kernel: choose_kernel(kernel, device) for kernel in kernels}, name
-        )
+        n_answers = _check(lake, {kernel: kernel_of(kernel, device) for kernel in kernels}, name)
         took = clock.elapsed - begun
         clock.say(f"checked: {name}: {n_answers} answers equal, {took:.1f} s")
         checked.append(

@@ -33,6 +33,7 @@ from benchmarks.gpu.checks import WrongAnswerError, check_kernels
 from benchmarks.gpu.dataset import FIRST_RATE, run_data_set
 from benchmarks.gpu.index import INDEX, N_VALUES, measure_indexes
 from benchmarks.gpu.lakes import Run, Wanted
+from benchmarks.gpu.neighbours import FAISS, lack_of
 from benchmarks.gpu.out_of_core import OUT_OF_CORE, run_out_of_core
 from benchmarks.gpu.page import run_text
 from benchmarks.gpu.published import PAPER_SECONDS, run_published
@@ -152,6 +153,10 @@ def run(settings: Settings, device: torch.device, clock: Clock, path: Path) -> d
     is scarce.
     """
     kernels = KERNELS[device.type]
+    if (lack := lack_of(FAISS, device)) is None:
+        kernels = (*kernels, FAISS)
+    else:
+        clock.leave_out("kernel faiss", lack)
     tuner = _tuner(device, _TUNING_SHARE * settings.budget)
     result: dict[str, Any] = {
         "machine": _machine(device),

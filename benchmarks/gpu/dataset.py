@@ -23,7 +23,7 @@ from benchmarks.gpu.measure import (
     measure_single,
     search,
 )
-from benchmarks.gpu.neighbours import NEIGHBOURS, lack_of, pairs_by_neighbours
+from benchmarks.gpu.neighbours import NEIGHBOURS, kernel_of, lack_of, pairs_by_neighbours
 from benchmarks.gpu.timing import Clock, host_share, spread, wall_seconds
 from benchmarks.lake import Answer, BenchmarkQuery
 from benchmarks.matching import Pairs
@@ -207,7 +207,7 @@ def _search_and_check(lake: ResidentLake, run: Run, result: dict[str, object]) -
             reason = "there is no room for the values of each column, which it reads"
             clock.leave_out(f"{name}: kernel {kernel}", reason)
         elif clock.enough(f"{name}: kernel {kernel}", 100 * single["mean_seconds"] * len(few)):
-            other = choose_kernel(kernel, lake.device)
+            other = kernel_of(kernel, lake.device)
             figures, others = measure_single(lake, few, other, ceilings, clock.left / 3)
             _compare_all(others, answers, f"{name}, kernels {kernel} and {kernels[0]}")
             result["kernels"][kernel] = figures

@@ -1,4 +1,7 @@
-"""Pairs within a radius by nearest neighbours of faiss and cuVS, which search for no radius."""
+"""Pairs within a radius by nearest neighbours of faiss and cuVS, which search for no radius.
+
+`FaissKernel` compares by faiss what the boxes of an index leave; `NEIGHBOURS` are brute force.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from benchmarks.matching import Pairs, decide_candidates
+from benchmarks.matching import Pairs as DecidedPairs
+from benchmarks.matching import decide_candidates
+from pexeso.engine.kernel import Kernel, Pairs, Query, Threshold, merge_by_query
+from pexeso.engine.kernels.choice import choose_kernel
+from pexeso.engine.kernels.torch_kernel import Descent, TorchKernel
+from pexeso.engine.metrics import product_band
+from pexeso.engine.partition import Partition
+from pexeso.engine.stats import SearchStats
 
 if TYPE_CHECKING:
     import faiss
@@ -110,6 +120,10 @@ def _flat_index(dimensions: int, device: torch.device) -> faiss.Index:
     return faiss.GpuIndexFlatL2(_of_thread.resources, dimensions, config)
 
 
+def kernel_of(name: str, device: torch.device) -> Kernel:
+    return FaissKernel() if name == FAISS else choose_kernel(name, device)
+
+
 def lack_of(name: str, device: torch.device) -> str | None:
     """Return why neighbours cannot be asked on a device; None where they can."""
     module = NEIGHBOURS[name][0]
@@ -128,15 +142,19 @@ _TF32_ROUNDOFF = 2.0**-10
 """Of the shortest format in which float32 products are made on a GPU."""
 
 
+def _limit_in_tf32(tau: float) -> float:
+    """Return tau squared, and what products in TF32 could cost.
+
+    That is twice the error of rounding operands of unit length, and a little more for the sums.
+    """
+    return tau * tau + 2.0 * (2.0 * _TF32_ROUNDOFF + 2.0**-18) * 1.01
+
+
 def pairs_by_neighbours(
     nearest: Nearest, vectors: torch.Tensor, ours: torch.Tensor, tau: float
-) -> Pairs:
-    """Return the pairs at most tau apart among those that nearest neighbours give.
-
-    The radius is wider by what products in TF32 could cost: twice the error of rounding operands
-    of unit length, and a little more for the sums.
-    """
-    limit = tau * tau + 2.0 * (2.0 * _TF32_ROUNDOFF + 2.0**-18) * 1.01
+) -> DecidedPairs:
+    """Return the pairs at most tau apart among those that nearest neighbours give."""
+    limit = _limit_in_tf32(tau)
     return decide_candidates(*pairs_within(nearest, ours, vectors, limit), ours, vectors, tau)
 
 
@@ -166,3 +184,74 @@ NEIGHBOURS: Mapping[str, tuple[str, Callable[[torch.Tensor], Nearest]]] = {
     "cuvs": ("cuvs", _cuvs),
 }
 """Name -> module, and what makes an index of vectors where these are."""
+
+
+_ELEMENTS_AT_ONCE = 1 << 23
+"""Vector elements that are gathered and searched together: 32 MiB, and as much in faiss."""
+
+
+class FaissKernel(TorchKernel):
+    """Kernel that compares whole vectors with faiss.
+
+    Blocks that survive for any query value are searched for all of them. What faiss finds within
+    the wider limit of its own rounding is a candidate, and is decided as by `TorchKernel`.
+    """
+
+    name = FAISS
+
+    def candidates(
+        self,
+        partition: Partition,
+        query: Query,
+        threshold: Threshold,
+        max_pairs: int,
+        stats: SearchStats,
+    ) -> Pairs | None:
+        alive = torch.zeros(len(partition.blocks), dtype=torch.bool, device=partition.device)
+        for _, blocks in Descent(partition, query, threshold, stats).surviving_blocks():
+            alive[blocks] = True
+        parts: list[tuple[torch.Tensor, torch.Tensor]] = []
+        n_found, size = 0, partition.blocks.size
+        # Were every pair found, each would take four times as much on the way as it does in the
+        # end.
+        n_rows = min(_ELEMENTS_AT_ONCE // partition.dimensions, max_pairs // (4 * len(query) or 1))
+        for blocks in torch.split(torch.nonzero(alive)[:, 0], max(1, n_rows // size)):
+            rows = (blocks[:, None] * size + torch.arange(size, device=blocks.device)).flatten()
+            rows = rows[rows < partition.n_values]
+            vectors = partition.vectors_of(rows)
+            stats.vectors_touched += len(rows) * len(query)
+            stats.bytes_read += len(rows) * partition.vector_bytes
+            search = _SEARCHES[partition.device.type]
+            queries, positions = search(query.vectors, vectors, threshold.tau)
+            parts.append((queries.int(), rows[positions].int()))
+            n_found += len(positions)
+            if n_found > max_pairs:
+                return None
+        stats.candidates += n_found
+        return merge_by_query(parts, len(query), partition.device)
+
+
+def _pairs_in_range(
+    queries: torch.Tensor, vectors: torch.Tensor, tau: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Search a range, which faiss does on the CPU alone."""
+    import faiss
+
+    index = faiss.IndexFlatL2(vectors.shape[1])
+    index.add(vectors.numpy())
+    # Square differences and products alike stay within this limit (see `product_band`), and faiss
+    # leaves out what lies at the radius itself.
+    limit = product_band(tau, vectors.shape[1]).possibly
+    radius = float(np.nextafter(np.float32(limit), np.float32(np.inf)))
+    offsets, _, positions = index.range_search(np.ascontiguousarray(queries.numpy()), radius)
+    sizes = torch.from_numpy(np.diff(offsets.astype(np.int64)))
+    return torch.repeat_interleave(torch.arange(len(queries)), sizes), torch.from_numpy(positions)
+
+
+def _pairs_of_neighbours(
+    queries: torch.Tensor, vectors: torch.Tensor, tau: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    return pairs_within(_faiss(vectors), queries, vectors, _limit_in_tf32(tau))
+
+
+_SEARCHES = {"cpu": _pairs_in_range, "cuda": _pairs_of_neighbours}

@@ -119,7 +119,7 @@ main(["gpu", "--device", "cpu", "--data", {",".join(data)!r}, "--scale", "0.0005
     assert {round(size / 16.7) for size in typical["values_of_each"]} == {1}
     assert typical["checked"] == typical["single"]["queries"] == 5
     ways = {"fused", "fused_kernel", "fused_kernel_in_a_batch", "float32", "bfloat16", "float16"}
-    assert {one["part"] for one in whole["left_out"]} >= {"swdc: faiss"}
+    assert {one["part"] for one in whole["left_out"]} >= {"kernel faiss", "swdc: faiss"}
     assert typical["brute"].keys() == typical["ratios"].keys() == ways
     (published,) = swdc["published"]
     assert published["lake"]["values"] == 4300
@@ -197,7 +197,7 @@ def test_a_part_that_fails_in_any_way_leaves_the_others(monkeypatch, tmp_path):
 
 
 def test_a_wrong_kernel_ends_the_command(few_checks, monkeypatch, tmp_path):
-    monkeypatch.setattr(checks, "choose_kernel", lambda name, device: WrongKernel())
+    monkeypatch.setattr(checks, "kernel_of", lambda name, device: WrongKernel())
     done = run_command("--device", "cpu", "--data", "swdc", "--output", str(tmp_path))
     assert done.exit_code == 1
     error = done.stderr

@@ -6,12 +6,15 @@
 import numpy as np
 import pytest
 import torch
-from engine_lakes import sphere
+from engine_lakes import as_dict, draw_case, sphere
 
 from benchmarks.gpu import neighbours
-from benchmarks.gpu.neighbours import pairs_by_neighbours, pairs_within
+from benchmarks.gpu.neighbours import FaissKernel, pairs_by_neighbours, pairs_within
 from pexeso.engine import metrics
 from pexeso.engine.dense.oracle import oracle_pairs
+from pexeso.engine.dense.search import Goal, search_partition
+from pexeso.engine.options import PartitionLayoutOptions
+from pexeso.engine.stats import SearchStats
 
 faiss = pytest.importorskip("faiss", reason="the package faiss-cpu is not installed")
 
@@ -97,3 +100,29 @@ def test_few_values_are_asked_for_all_of_them(counts):
     for empty in ((queries[:0], vectors), (queries, vectors[:0])):
         pairs = pairs_within(lambda queries, count: pytest.fail("asked"), *empty, 4.0)
         assert [len(part) for part in pairs] == [0, 0]
+
+
+@pytest.mark.parametrize("precision", ["single", "half"])
+@pytest.mark.parametrize("metric", ["euclidean", "angular"])
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_searches_by_faiss_find_the_columns(counts, monkeypatch, device, metric, precision):
+    monkeypatch.setitem(neighbours._SEARCHES, "cpu", neighbours._SEARCHES[device])
+    monkeypatch.setattr(neighbours, "FIRST_NEIGHBOURS", 2)
+    monkeypatch.setattr(neighbours, "MAX_NEIGHBOURS", 8)
+    options = PartitionLayoutOptions(
+        map="projection", n_axes=5, block_size=8, metric=metric, vector_precision=precision
+    )
+    for seed, (shape, tau) in enumerate(
+        (shape, tau) for shape in ("clustered", "coarse") for tau in ("tie", "paper", "largest")
+    ):
+        case = draw_case(np.random.default_rng(seed), options, 8, 120, 15, 20, shape, tau)
+        for max_pairs in (50, 1 << 20):
+            answer = search_partition(
+                *case.arguments(),
+                Goal(case.tau, min_count=2),
+                SearchStats(),
+                kernel=FaissKernel(),
+                max_pairs=max_pairs,
+            )
+            assert as_dict(answer) == case.joinable(2)
+    assert bool(counts) == (device == "cuda")
