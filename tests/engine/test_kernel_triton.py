@@ -35,7 +35,7 @@ RUNS = {
     "copies to a simulated GPU": (
         "1",
         "../semantic/test_partitions_on_a_device.py",
-        *("-p", "simulated_gpu", "-m", "gpu", "-k", "torch"),
+        *("-p", "simulated_gpu", "-m", "gpu", "-k", "torch and GPU-2"),
     ),
     "recorded on a simulated GPU": ("1", "test_kernel_recorded.py", "-p", "simulated_gpu"),
 }
