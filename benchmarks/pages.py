@@ -108,7 +108,15 @@ def source_line(results: Sequence[Result]) -> str:
     )
     when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
     at = f"commit{'s' * (len(commits) > 1)} {', '.join(commits)}"
-    return f"*Measured {when} at {at} on {'; '.join(machines)}.*"
+    earlier = sorted(
+        {
+            f"; {name} on {row['measured']}"
+            for result in results
+            for name, row in dict(result.get("methods", ())).items()
+            if row.get("measured", dates[0]) < dates[0]
+        }
+    )
+    return f"*Measured {when} at {at} on {'; '.join(machines)}{''.join(earlier)}.*"
 
 
 def _machine_name(machine: Mapping[str, Any]) -> str:
