@@ -94,7 +94,7 @@ def test_a_build_that_is_stopped_leaves_nothing_and_goes_on(
         assert again.returncode == 0, said
         assert list((tmp_path / "temporary").glob("pexeso-spark-*")) == []
     else:
-        assert (build.returncode, left) == (128 + number, [])
+        assert (build.returncode, left) == (128 + number, []), said
         assert said.splitlines()[-1].startswith("Interrupted: 'lake.pexeso' was not written, ")
         assert "Traceback" not in said
         monkeypatch.chdir(tmp_path)
