@@ -47,13 +47,13 @@ from pexeso.lake.readers.table import (
 from pexeso.lake.typed.parquet import (
     ROWS_A_BATCH,
     TypedRows,
+    is_as_it_is,
     json_rows,
     parquet_rows,
     parse_parquet,
 )
 from pexeso.lake.typed.sandbox import TypedTable, gathered
 from pexeso.lake.typed.text import (
-    AS_IT_IS,
     decoded_once,
     sound,
     table_decoded_once,
@@ -133,7 +133,7 @@ class OpenTable:
             kind, budget = self.format, self.source.budget()
             if kind == "parquet":
                 table = parse_parquet(self._data, budget, max_cell_bytes=max_cell_bytes)
-                return table if AS_IT_IS in self._data else table_decoded_once(table)
+                return table if is_as_it_is(self._data) else table_decoded_once(table)
             if kind in ("jsonlines", "json"):
                 return parse_json(self._data, budget, max_cell_bytes=max_cell_bytes)
             if kind == "delimited":
@@ -198,7 +198,7 @@ class OpenTable:
                 for p, kind in enumerate(kinds)
             ]
             names = pa.array(empty.names, pa.string())
-            if AS_IT_IS not in self._data:
+            if self.format != "parquet" or not is_as_it_is(self._data):
                 names, *columns = decoded_once([names, *columns]) or [names, *columns]
             return [clean_name(name) for name in names.to_pylist()], columns
 

@@ -25,7 +25,7 @@ from pexeso.errors import TableReadError
 from pexeso.lake.readers.json_text import JsonRows, Key, key_names
 from pexeso.lake.readers.table import ReadingBudget, Table, check_width, strings
 from pexeso.lake.typed.sandbox import Answer, ask
-from pexeso.lake.typed.text import is_coded, text_table
+from pexeso.lake.typed.text import AS_IT_IS, is_coded, text_table
 from pexeso.runtime.formatting import first_line
 
 ROWS_A_BATCH = 1 << 16
@@ -63,6 +63,11 @@ def open_parquet(
     return pq.ParquetFile(
         source, read_dictionary=sorted(read_dictionary), coerce_int96_timestamp_unit="us"
     )
+
+
+def is_as_it_is(data: bytes) -> bool:
+    """Return whether the footer of a Parquet file says that its texts are those of memory."""
+    return AS_IT_IS in (open_parquet(pa.BufferReader(data)).metadata.metadata or {})
 
 
 def _check_footer(

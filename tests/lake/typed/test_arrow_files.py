@@ -14,6 +14,7 @@ from pexeso.errors import TableReadError
 from pexeso.lake.containers.reader import read_typed_table
 from pexeso.lake.readers.table import FileSource
 from pexeso.lake.typed.table_files import TABLE_FILES
+from pexeso.lake.typed.text import AS_IT_IS
 
 TABLE = pa.table(
     {
@@ -111,6 +112,11 @@ def test_text_that_was_encoded_twice_is_decoded_in_typed_files_too(tmp_path):
         assert [texts.columns[at].to_pylist() for at in (0, 2)] == [names, names]
         assert [typed[at].to_pylist() for at in (0, 1, 2)] == [names, [*range(5)], names]
         assert texts.notes == ["the text was encoded as UTF-8 twice: it was decoded once more"]
+    # The footer says that texts are as they are, not a cell.
+    cells = pa.table({"city": [*twice, AS_IT_IS.decode()]})
+    pa.parquet.write_table(cells, tmp_path / "t.parquet", compression="none")
+    texts, typed = read_typed_table(tmp_path / "t.parquet")
+    assert texts.columns[0].to_pylist() == typed[0].to_pylist() == [*names, AS_IT_IS.decode()]
     # One letter that was not says that none was.
     pa.parquet.write_table(pa.table({"city": [*twice, "São Tomé"]}), tmp_path / "t.parquet")
     texts, typed = read_typed_table(tmp_path / "t.parquet")
