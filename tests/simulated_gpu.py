@@ -78,14 +78,6 @@ class Stream:
     def wait_stream(self, other: "Stream") -> None:
         other.go_on(waited=False)
 
-    def wait_event(self, event: "Event") -> None:
-        event.go_on(waited=False)
-
-    def record_event(self, event: "Event | None" = None) -> "Event":
-        event = event or Event()
-        event.record(self)
-        return event
-
 
 class Event:
     def __init__(self, **options: object) -> None:
@@ -96,19 +88,10 @@ class Event:
         self._stream = stream or current_stream()
         self._before = list(self._stream.pending)
 
-    def go_on(self, *, waited: bool) -> None:
-        if self._stream is not None:
-            self._stream.go_on(self._before, waited=waited)
-
-    def wait(self, stream: Stream | None = None) -> None:
-        self.go_on(waited=False)
-
     def synchronize(self) -> None:
         refuse_while_recording("synchronize")
-        self.go_on(waited=True)
-
-    def query(self) -> bool:
-        return True
+        if self._stream is not None:
+            self._stream.go_on(self._before, waited=True)
 
     def elapsed_time(self, end: "Event") -> float:
         return 1.0
@@ -162,8 +145,12 @@ class Graph:
                         old.copy_(new)
 
 
+def recording() -> Graph | None:
+    return getattr(_local, "graph", None)
+
+
 def refuse_while_recording(name: str) -> None:
-    if getattr(_local, "graph", None) is not None:
+    if recording() is not None:
         raise RuntimeError(f"CUDA error: operation not permitted when stream is capturing: {name}")
 
 
@@ -271,7 +258,7 @@ def run(func: Any, args: Any, kwargs: Any) -> Any:
         if is_back or not isinstance(args[0], OnGPU):
             refuse_while_recording(name)
             if is_back and (kwargs.get("non_blocking") or args[2:3] == (True,)):
-                raise NotImplementedError("copies to the host that nobody can wait for")
+                raise RuntimeError("copies to the host must block, or nobody can wait for one")
             stream.go_on(waited=True)
         args, kwargs = (args[0], *map(host_of, args[1:])), {**kwargs}
         if "device" in kwargs:
@@ -290,7 +277,7 @@ def run(func: Any, args: Any, kwargs: Any) -> Any:
         if isinstance(result, torch.Tensor):
             return result.clone()
         return result.copy() if name == "numpy" else result
-    graph = getattr(_local, "graph", None)
+    graph = recording()
     if graph is not None and name not in OF_NO_WORK:
         graph.add(func, args, kwargs, result)
     return on_gpu(result)
@@ -365,7 +352,7 @@ def copied(
 ) -> torch.Tensor:
     """Copy, at once or as late as a stream may."""
     goal, origin = plain(to), plain(source)
-    recording = getattr(_local, "graph", None)
+    graph = recording()
     is_out, is_in = on_host(to), on_host(source)
     if is_out or is_in:
         host = goal if is_out else origin
@@ -373,15 +360,15 @@ def copied(
             refuse_while_recording("copy_ of memory that is not pinned, or waits")
             stream.go_on(waited=True)
             goal.copy_(origin)
-        elif recording is not None:
-            recording.add(_put_off, (goal, origin, is_out), {}, None)
+        elif graph is not None:
+            graph.add(_put_off, (goal, origin, is_out), {}, None)
         else:
             _put_off(goal, origin, is_out)
         return to
     stream.go_on(waited=False)
     goal.copy_(origin)
-    if recording is not None:
-        recording.add(torch.Tensor.copy_, (goal, origin), {}, None)
+    if graph is not None:
+        graph.add(torch.Tensor.copy_, (goal, origin), {}, None)
     return to
 
 
@@ -427,10 +414,10 @@ def run_factory(make: Any, args: Any, kwargs: Any) -> torch.Tensor:
     result = make(*args, **kwargs)
     if make.__name__ in MADE_OF_HOST:
         result = result.clone()
-    if make.__name__.startswith("empty"):
+    if make.__name__.startswith("empty") and result.is_contiguous():
         # Memory that nobody wrote holds what it likes.
-        result.view(-1).view(torch.uint8).fill_(0xA5) if result.is_contiguous() else None
-    graph = getattr(_local, "graph", None)
+        result.view(-1).view(torch.uint8).fill_(0xA5)
+    graph = recording()
     if graph is not None and not make.__name__.startswith("empty"):
         graph.add(make, args, kwargs, result)
     return on_gpu(result)
@@ -521,7 +508,7 @@ def _launching(launch: Callable[..., None]) -> Callable[..., None]:
             args, kwargs = plain(args), plain(kwargs)
             current_stream().go_on(waited=False)
             one(self, args, kwargs)
-            graph = getattr(_local, "graph", None)
+            graph = recording()
             if graph is not None:
                 graph.add(one, (self, args, kwargs), {}, None)
 

@@ -60,6 +60,17 @@ def few_checks(monkeypatch):
     monkeypatch.setattr(checks, "CASES", checks.CASES[3:4])
 
 
+def run_program(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+    )
+
+
 def test_the_command_runs_where_only_its_own_packages_are(tmp_path):
     # The lake of open data is made and searched as that of web tables is.
     data = ["swdc", "open", "words"] if EVERYTHING else ["swdc", "words"]
@@ -83,14 +94,7 @@ main(["gpu", "--device", "cpu", "--data", {",".join(data)!r}, "--scale", "0.0005
 "5m", "--preset", "published", "--queries", "5", "--batch", "6", "--json", \
 "--output", {str(tmp_path)!r}])
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    done = run_program(program)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     for start in (
@@ -155,19 +159,7 @@ out_of_core.PARTS = 6
 main(["gpu", "--scale", "0.0005", "--budget", "60m", "--preset", "published", "--queries", "5",
       "--data", "swdc,index,out-of-core,words", "--batch", "6", "--output", {str(tmp_path)!r}])
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT / "tests"),
-            "OMP_NUM_THREADS": "1",
-            "TRITON_INTERPRET": "1",
-        },
-    )
+    done = run_program(program, PYTHONPATH=str(ROOT / "tests"), TRITON_INTERPRET="1")
     assert done.returncode == 0, done.stdout + done.stderr
     (path,) = tmp_path.iterdir()
     written = json.loads(path.read_text(encoding="utf-8"))
