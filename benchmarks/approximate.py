@@ -6,15 +6,14 @@ It is done before the first query is answered.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 
 import numpy as np
 import torch
 
-from benchmarks.lake import Answer, BenchmarkLake, BenchmarkQuery
+from benchmarks.lake import BenchmarkLake
 from benchmarks.matching import Pairs
 from benchmarks.rivals import PairRival
-from benchmarks.tuning import Sample, draw_samples
+from benchmarks.tuning import Sample, draw_sample
 
 
 class TunedRival(PairRival):
@@ -26,7 +25,6 @@ class TunedRival(PairRival):
         self.take_postings(lake)
         self._lake = lake
         self._tau: float | None = None
-        self.tuned: dict[str, float] = {}
 
     def set_query_arguments(self, *, target_recall: float) -> None:
         self.target_recall, self._tau = target_recall, None
@@ -42,28 +40,9 @@ class TunedRival(PairRival):
     def match(self, vectors: torch.Tensor, tau: float) -> Pairs:
         """Tune where that is not done yet, then search."""
         if tau != self._tau:
-            sample, other = draw_samples(self._lake, tau)
-            self.tune(sample, tau)
-            pairs = self.find(other.vectors, tau)
-            self.tuned |= {
-                "sample_recall": other.recall(pairs),
-                "sample_precision": other.precision(pairs),
-            }
-            self._tau, self._tuned_on = tau, sample.names
-        pairs = self.find(vectors, tau)
-        self.work |= self.tuned
-        return pairs
-
-    def query(self, query: BenchmarkQuery) -> Answer:
-        answer = super().query(query)
-        self.work["tuned_on"] = int(query.name in self._tuned_on)
-        return answer
-
-    def query_batch(self, queries: Sequence[BenchmarkQuery]) -> list[Answer]:
-        """Match the distinct values of all query columns at once, then count for each."""
-        answers = super().query_batch(queries)
-        self.work["tuned_on"] = sum(query.name in self._tuned_on for query in queries)
-        return answers
+            self.tune(draw_sample(self._lake, tau), tau)
+            self._tau = tau
+        return self.find(vectors, tau)
 
 
 def faiss_pairs(result: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Pairs:

@@ -124,7 +124,6 @@ def measure(
             measured[candidate.name],
             given,
             right,
-            lake.n_values,
             build.seconds,
             algorithm.index_bytes,
             build.peak.n_bytes,
@@ -136,13 +135,13 @@ def measure(
             "arguments": {**candidate.build_arguments, **candidate.query_arguments},
             "chosen": algorithm.chosen,
         }
+    medians = {name: float(values["median_seconds"]) for name, values in metrics.items()}
     return {
         "data": lake.name,
         "queries": len(queries),
         "agree": not differences,
         "algorithms": metrics,
-        "ratios_to_pexeso": _ratios(metrics, "median_seconds"),
-        "processor_ratios_to_pexeso": _ratios(metrics, "median_processor_seconds"),
+        "ratios_to_pexeso": ratios(medians, BASE),
         "batch": len(queries) if settings.batched else None,
         "by_size": [] if settings.batched else _by_size(queries, measured),
         "checked": {
@@ -228,10 +227,6 @@ def _check_batch(
 ) -> None:
     for number, answer in enumerate(_as_many(answers, queries, name)):
         _check_repeat(first, queries, differences, name, number, answer)
-
-
-def _ratios(metrics: dict[str, dict[str, object]], name: str) -> dict[str, float]:
-    return ratios({algorithm: float(values[name]) for algorithm, values in metrics.items()}, BASE)
 
 
 def _by_size(

@@ -20,7 +20,6 @@ class Run:
     measured: Measured
     answers: Sequence[Columns]
     right: Sequence[Columns | None]
-    lake_values: int
     build_seconds: float
     index_bytes: int
     peak_build_bytes: int | None
@@ -46,10 +45,6 @@ def _quantile(q: float) -> Callable[[Run], float]:
     return lambda run: float(np.quantile(query_seconds(run.measured), q))
 
 
-def _batch_seconds(run: Run) -> float | None:
-    return None if run.measured.batch is None else float(np.median(run.measured.seconds))
-
-
 def _processor_seconds(run: Run) -> float:
     medians = np.median(run.measured.processor_seconds, axis=1)
     return float(np.median(medians)) / _columns_a_question(run.measured)
@@ -66,15 +61,6 @@ def _mean_work(name: str) -> Callable[[Run], float | None]:
         return float(np.mean(known)) / _columns_a_question(run.measured) if known else None
 
     return mean
-
-
-def _bytes_per_vector(run: Run) -> float | None:
-    n_bytes = _mean_work("bytes_read")(run)
-    return None if n_bytes is None or not run.lake_values else n_bytes / run.lake_values
-
-
-def _build_rate(run: Run) -> float | None:
-    return run.lake_values / run.build_seconds if run.build_seconds else None
 
 
 def _share(of: Callable[[Columns, Columns], Columns]) -> Callable[[Run], float | None]:
@@ -97,10 +83,7 @@ def _share(of: Callable[[Columns, Columns], Columns]) -> Callable[[Run], float |
 
 METRICS: dict[str, Callable[[Run], float | None]] = {
     "median_seconds": _quantile(0.5),
-    "p10_seconds": _quantile(0.1),
     "p90_seconds": _quantile(0.9),
-    "mean_seconds": lambda run: float(query_seconds(run.measured).mean()),
-    "batch_seconds": _batch_seconds,
     "median_processor_seconds": _processor_seconds,
     "repeat_spread": _repeat_spread,
     "recall": _share(lambda answer, right: right),
@@ -108,9 +91,7 @@ METRICS: dict[str, Callable[[Run], float | None]] = {
     "distances": _mean_work("distances"),
     "vectors_touched": _mean_work("vectors_touched"),
     "bytes_read": _mean_work("bytes_read"),
-    "bytes_per_vector": _bytes_per_vector,
     "build_seconds": lambda run: run.build_seconds,
-    "build_vectors_per_second": _build_rate,
     "index_bytes": lambda run: run.index_bytes,
     "peak_build_bytes": lambda run: run.peak_build_bytes,
     "peak_query_bytes": lambda run: run.peak_query_bytes,

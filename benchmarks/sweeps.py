@@ -117,7 +117,6 @@ def _rows(value: float | None, result: Result) -> list[Result]:
             "algorithm": name,
             **{fact: result["lake"][fact] for fact in ("columns", "values", "dimensions")},
             "columns_found": result["columns_found"],
-            "ratio_to_pexeso": result["ratios_to_pexeso"].get(name),
             **metrics,
         }
         for name, metrics in result["algorithms"].items()

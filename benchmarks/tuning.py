@@ -1,8 +1,7 @@
 """Tuning an approximate method to a recall: on values of lake columns, with the right pairs known.
 
 Recall is that of matching pairs of values. The columns are drawn by a seed of their own, from every
-class of size alike; a method is tuned on half of them, and its recall is told for the other half.
-In ``work`` a method says whether a measured query column is one it was tuned on (``tuned_on``).
+class of size alike.
 """
 
 from __future__ import annotations
@@ -20,9 +19,7 @@ from pexeso.engine.arrays import as_tensor
 
 SEED = 1_000_003
 """Not one that query columns are drawn with."""
-COLUMNS = 200
-VALUES = 1000
-"""Of each half."""
+COLUMNS, VALUES = 200, 1000
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,6 @@ class Sample:
     vectors: torch.Tensor
     keys: np.ndarray
     n_values: int
-    names: frozenset[str]
 
     def is_right(self, pairs: Pairs) -> np.ndarray:
         """Return for found pairs, none of them twice, whether they match: bool (p,)."""
@@ -54,27 +50,16 @@ class Sample:
         """Return the share of the right pairs that were found; 1 where there is none."""
         return int(self.is_right(pairs).sum()) / len(self.keys) if len(self.keys) else 1.0
 
-    def precision(self, pairs: Pairs) -> float:
-        """Return the share of the found pairs that are right; 1 where none was found."""
-        return float(self.is_right(pairs).mean()) if len(pairs[0]) else 1.0
 
-
-def draw_samples(lake: BenchmarkLake, tau: float) -> tuple[Sample, Sample]:
-    """Draw the half to tune on and the half to tell the recall on; no column is in both."""
+def draw_sample(lake: BenchmarkLake, tau: float) -> Sample:
+    """Draw values of every second one of the columns drawn."""
     sizes = np.diff(lake.column_offsets)
     n_fit = int(((sizes >= SIZE_CLASSES[0][0]) & (sizes <= SIZE_CLASSES[-1][1])).sum())
     columns = draw_queries(
         lake, min(COLUMNS, n_fit), max_distance=0.0, min_joinability=1.0, seed=SEED
     )
-    scan = ProductScan(as_tensor(lake.vectors))
     generator = torch.Generator().manual_seed(SEED)
-    halves = []
-    for half in (columns[0::2], columns[1::2]):
-        vectors = torch.cat([column.vectors for column in half])
-        vectors = vectors[torch.randperm(len(vectors), generator=generator)[:VALUES]]
-        queries, values = scan.pairs(vectors, tau)
-        keys = np.sort((queries * lake.n_values + values).numpy())
-        halves.append(
-            Sample(vectors, keys, lake.n_values, frozenset(column.name for column in half))
-        )
-    return halves[0], halves[1]
+    vectors = torch.cat([column.vectors for column in columns[0::2]])
+    vectors = vectors[torch.randperm(len(vectors), generator=generator)[:VALUES]]
+    queries, values = ProductScan(as_tensor(lake.vectors)).pairs(vectors, tau)
+    return Sample(vectors, np.sort((queries * lake.n_values + values).numpy()), lake.n_values)

@@ -10,7 +10,6 @@ import json
 import math
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -252,7 +251,6 @@ def make_lake(folder: Path, settings: Settings, tell: Callable[[str], None]) -> 
         if known["settings"] == made_from:
             return known
     shutil.rmtree(folder, ignore_errors=True)
-    started, processor = time.perf_counter(), time.process_time()
     queries = query_ids(settings)
     truth = Truth(queries, settings.min_joinability)
     is_used = np.zeros(settings.ids, bool)
@@ -285,8 +283,6 @@ def make_lake(folder: Path, settings: Settings, tell: Callable[[str], None]) -> 
             "answers": answers.num_rows,
             "queries_with_answers": len(answers["query"].unique()),
         },
-        "made_in_seconds": round(time.perf_counter() - started, 1),
-        "made_in_processor_seconds": round(time.process_time() - processor, 1),
     }
     unfinished = about.with_suffix(".unfinished")
     unfinished.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")

@@ -110,17 +110,11 @@ def choice(rows: RowKeys, questions: Sequence[Question]) -> dict[str, Any]:
         chosen[matches.row_filter] += 1
         if any(answer != answers[0] for answer in answers):
             raise PexesoError(f"Query {at}: the filters give different answers.")
-    fastest = seconds[:, :-1].min(axis=1)
     return {
         "queries": len(questions),
         "chosen": chosen,
         **{
-            name: {
-                "median_ms": round(1e3 * float(np.median(seconds[:, column])), 3),
-                "largest_ms": round(1e3 * float(seconds[:, column].max()), 1),
-                "median_over_fastest": round(float(np.median(seconds[:, column] / fastest)), 3),
-                "total_over_fastest": round(float(seconds[:, column].sum() / fastest.sum()), 3),
-            }
+            name: {"median_ms": round(1e3 * float(np.median(seconds[:, column])), 3)}
             for column, name in enumerate(names)
         },
     }
@@ -140,7 +134,6 @@ def filter_measures(rows: RowKeys, questions: Sequence[Question]) -> dict[str, A
         result[name] = {
             "precision": round(float(np.mean(precision)), 3) if precision else None,
             "deviation": round(float(np.std(precision)), 3) if precision else None,
-            "undefined": len(works) - len(precision),
             "false_positives": sum(work.passed - work.held for work in works),
             "probes": sum(work.probes for work in works),
             "seconds": round(seconds / len(questions), 6),

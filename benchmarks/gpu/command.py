@@ -153,7 +153,7 @@ def run(settings: Settings, device: torch.device, clock: Clock, path: Path) -> d
     is scarce.
     """
     kernels = KERNELS[device.type]
-    if (lack := lack_of(FAISS, device)) is None:
+    if (lack := lack_of(device)) is None:
         kernels = (*kernels, FAISS)
     else:
         clock.leave_out("kernel faiss", lack)

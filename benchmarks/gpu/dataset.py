@@ -23,7 +23,7 @@ from benchmarks.gpu.measure import (
     measure_single,
     search,
 )
-from benchmarks.gpu.neighbours import NEIGHBOURS, kernel_of, lack_of, pairs_by_neighbours
+from benchmarks.gpu.neighbours import FAISS, kernel_of, lack_of, neighbours_of, pairs_by_neighbours
 from benchmarks.gpu.timing import Clock, host_share, spread, wall_seconds
 from benchmarks.lake import Answer, BenchmarkQuery
 from benchmarks.matching import Pairs
@@ -61,16 +61,14 @@ def measure_rivals(
             del scan
         best = min(ways, key=lambda block, ways=ways: ways[block]["median_seconds"])
         figures[name] = {"block_products": best, "queries": len(queries), **ways[best]}
-    for name, (_, make) in NEIGHBOURS.items():
-        lack = lack_of(name, lake.device)
-        if lack is None and vectors.nbytes + _SPARE_BYTES > free_bytes(lake.device):
-            lack = "there is no memory for its copy of the vectors"
-        if lack is not None:
-            clock.leave_out(f"{lake.model.name}: {name}", lack)
-            continue
-        search = partial(pairs_by_neighbours, make(vectors), vectors)
-        figures[name] = {"queries": len(queries), **_ask(lake, queries, answers, name, search)}
-        del search
+    lack = lack_of(lake.device)
+    if lack is None and vectors.nbytes + _SPARE_BYTES > free_bytes(lake.device):
+        lack = "there is no memory for its copy of the vectors"
+    if lack is not None:
+        clock.leave_out(f"{lake.model.name}: {FAISS}", lack)
+        return figures
+    search = partial(pairs_by_neighbours, neighbours_of(vectors), vectors)
+    figures[FAISS] = {"queries": len(queries), **_ask(lake, queries, answers, FAISS, search)}
     return figures
 
 

@@ -168,14 +168,8 @@ def _rates(
     phases = counters.pop("seconds")
     n = n_queries or len(stats)
     flop = 2.0 * lake.model.dimensions * total.distances
-    read, products = total.bytes_read / seconds, flop / seconds
     return {
         "work": {name: value / n for name, value in counters.items()},
         "phase_seconds": {name: value / n for name, value in phases.items()},
-        "bytes_per_second": read,
-        "flop_per_second": products,
-        "share_of_copy": read / ceilings["copy_bytes_per_second"],
-        "share_of_read": read / ceilings["read_bytes_per_second"],
-        "share_of_product": products / ceilings["product_flop_per_second"],
         **roofline(total.bytes_read, flop, seconds, ceilings),
     }

@@ -1,13 +1,12 @@
-"""Pairs within a radius by nearest neighbours of faiss and cuVS, which search for no radius.
+"""Pairs within a radius by nearest neighbours of faiss, which searches no radius on a GPU.
 
-`FaissKernel` compares by faiss what the boxes of an index leave; `NEIGHBOURS` are brute force.
+`FaissKernel` compares by faiss what the boxes of an index leave; `neighbours_of` is brute force.
 """
 
 from __future__ import annotations
 
-import importlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -124,16 +123,13 @@ def kernel_of(name: str, device: torch.device) -> Kernel:
     return FaissKernel() if name == FAISS else choose_kernel(name, device)
 
 
-def lack_of(name: str, device: torch.device) -> str | None:
-    """Return why neighbours cannot be asked on a device; None where they can."""
-    module = NEIGHBOURS[name][0]
+def lack_of(device: torch.device) -> str | None:
+    """Return why faiss cannot be asked on a device; None where it can."""
     try:
-        imported = importlib.import_module(module)
+        import faiss
     except ImportError as error:
         return f"it cannot be used here: {error}"
-    if device.type == "cpu":
-        return None if module == FAISS else "it runs on a GPU alone"
-    if module == FAISS and not hasattr(imported, "StandardGpuResources"):
+    if device.type != "cpu" and not hasattr(faiss, "StandardGpuResources"):
         return "it is installed for the CPU alone"
     return None
 
@@ -158,32 +154,13 @@ def pairs_by_neighbours(
     return decide_candidates(*pairs_within(nearest, ours, vectors, limit), ours, vectors, tau)
 
 
-def _faiss(vectors: torch.Tensor) -> Nearest:
+def neighbours_of(vectors: torch.Tensor) -> Nearest:
+    """Return what finds the nearest of some vectors."""
     index = _flat_index(vectors.shape[1], vectors.device)
     # On the host a piece at a time.
     for part in torch.split(vectors, 1 << 20):
         index.add(part.numpy(force=True))
     return partial(_nearest, index)
-
-
-def _cuvs(vectors: torch.Tensor) -> Nearest:
-    from cuvs.neighbors import brute_force
-
-    index = brute_force.build(vectors, metric="sqeuclidean")
-
-    def nearest(queries: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-        squares, rows = brute_force.search(index, queries.contiguous(), count)
-        squares, rows = (torch.as_tensor(part, device=queries.device) for part in (squares, rows))
-        return squares, rows.long()
-
-    return nearest
-
-
-NEIGHBOURS: Mapping[str, tuple[str, Callable[[torch.Tensor], Nearest]]] = {
-    "faiss": (FAISS, _faiss),
-    "cuvs": ("cuvs", _cuvs),
-}
-"""Name -> module, and what makes an index of vectors where these are."""
 
 
 _ELEMENTS_AT_ONCE = 1 << 23
@@ -251,7 +228,7 @@ def _pairs_in_range(
 def _pairs_of_neighbours(
     queries: torch.Tensor, vectors: torch.Tensor, tau: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    return pairs_within(_faiss(vectors), queries, vectors, _limit_in_tf32(tau))
+    return pairs_within(neighbours_of(vectors), queries, vectors, _limit_in_tf32(tau))
 
 
 _SEARCHES = {"cpu": _pairs_in_range, "cuda": _pairs_of_neighbours}

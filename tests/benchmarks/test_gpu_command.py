@@ -318,7 +318,7 @@ def test_products_of_torch_must_give_the_right_answers():
     lake = small_lake()
     answers = run_brute_force(lake, lake.queries, None).answers
     figures = measure_rivals(lake, lake.queries, answers, Clock(300))
-    neighbours = [] if lack_of("faiss", CPU) else ["faiss"]
+    neighbours = [] if lack_of(CPU) else ["faiss"]
     assert list(figures) == ["float32", "bfloat16", "float16", *neighbours]
     assert all(speed["queries"] == 3 and speed["median_seconds"] > 0 for speed in figures.values())
     columns, counts = answers[1]

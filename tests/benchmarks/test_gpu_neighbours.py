@@ -80,7 +80,7 @@ def test_ranges_are_whole_whatever_is_found_at_a_time(counts, monkeypatch, max_n
     monkeypatch.setattr(neighbours, "_pairs_by_products", counted)
     tie = float(metrics.distances(queries[1], vectors[9])[None])
     for tau in (0.0, 0.12, tie, float(np.nextafter(tie, 0)), 2.0):
-        given = pairs_by_neighbours(neighbours._faiss(vectors), vectors, queries, tau)
+        given = pairs_by_neighbours(neighbours.neighbours_of(vectors), vectors, queries, tau)
         right = oracle_pairs(queries, vectors, tau)[:2]
         for ours, theirs in zip(decided(given, queries, vectors, tau), right, strict=True):
             assert torch.equal(ours, theirs)
@@ -94,7 +94,7 @@ def test_few_values_are_asked_for_all_of_them(counts):
     for n_values in (1, 15, 16, 40):
         some = vectors[:n_values]
         counts.clear()
-        rows = pairs_within(neighbours._faiss(some), queries, some, 5.0)[1]
+        rows = pairs_within(neighbours.neighbours_of(some), queries, some, 5.0)[1]
         assert len(rows) == len(queries) * n_values
         assert max(counts) == n_values
     for empty in ((queries[:0], vectors), (queries, vectors[:0])):

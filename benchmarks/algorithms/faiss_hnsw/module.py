@@ -44,7 +44,6 @@ class FaissHnsw(TunedRival):
             self._ef_search = ef_search
             if sample.recall(self.find(sample.vectors, tau)) >= self.target_recall:
                 break
-        self.tuned = {"ef_search": self._ef_search}
 
     def find(self, vectors: torch.Tensor, tau: float) -> Pairs:
         faiss.cvar.hnsw_stats.reset()

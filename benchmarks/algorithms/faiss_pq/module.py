@@ -54,7 +54,6 @@ class FaissPq(TunedRival):
         rank = min(max(1, math.ceil(self.target_recall * len(sample.keys))), len(distances))
         # Distances come squared.
         self._radius = math.sqrt(float(distances[rank - 1])) if rank else tau
-        self.tuned = {"probes": self._probes, "radius_over_tau": self._radius / tau if tau else 1.0}
 
     def find(self, vectors: torch.Tensor, tau: float) -> Pairs:
         """Search; ``work`` is told: ``distances`` are those of codes."""
