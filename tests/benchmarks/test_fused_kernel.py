@@ -1,11 +1,11 @@
 """Tests of the fused kernel of brute force: its machine code, its choices, and its answers."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from processes import ran
 
 pytest.importorskip("triton", reason="the package triton is not installed")
 
@@ -128,13 +128,8 @@ def run(program: str, *arguments: str, interpreted: bool, cache: Path) -> str:
         "TRITON_CACHE_DIR": str(cache),
         "OMP_NUM_THREADS": "1",
     }
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program, *arguments],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
+    done = ran(
+        [sys.executable, "-W", "error", "-c", program, *arguments], cwd=ROOT, env=environment
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()[-1]

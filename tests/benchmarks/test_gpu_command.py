@@ -1,7 +1,6 @@
 """Tests of the command for a GPU machine, run on the CPU at a small scale."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 import torch
 from click.testing import CliRunner, Result
 from long_runs import EVERYTHING
+from processes import ran
 
 from benchmarks.checking import normal_form
 from benchmarks.datasets.calibrated import calibrated_model, plan_lake
@@ -61,13 +61,8 @@ def few_checks(monkeypatch):
 
 
 def run_program(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+    return ran(
+        [sys.executable, "-c", program], cwd=ROOT, variables={"OMP_NUM_THREADS": "1", **environment}
     )
 
 
@@ -169,23 +164,6 @@ main(["gpu", "--scale", "0.0005", "--budget", "60m", "--preset", "published", "-
     ]  # fmt: skip
     assert written["data"][0]["published"][0]["checked"] == 5
     assert written["data"][3]["agree"]
-
-
-def test_a_part_that_fails_in_any_way_leaves_the_others(monkeypatch, tmp_path):
-    def fail(*given):
-        raise TypeError("can't convert cuda:0 device type tensor to numpy")
-
-    monkeypatch.setattr(command, "check_kernels", lambda *given: [])
-    monkeypatch.setattr(command, "measure_ceilings", lambda device: CEILINGS)
-    monkeypatch.setattr(command, "measure_words", fail)
-    monkeypatch.setattr(command, "run_out_of_core", lambda *given: {"data": "out-of-core"})
-    data = ["--data", "words,out-of-core", "--scale", "0.0005", "--output", str(tmp_path)]
-    done = run_command("--device", "cpu", *data)
-    assert done.exit_code == 2
-    (path,) = tmp_path.iterdir()
-    written = json.loads(path.read_text(encoding="utf-8"))
-    assert written["failed"] == ["words"]
-    assert [part["data"] for part in written["data"]] == ["out-of-core"]
 
 
 def test_a_wrong_kernel_ends_the_command(few_checks, monkeypatch, tmp_path):

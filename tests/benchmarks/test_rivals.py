@@ -1,11 +1,11 @@
 """The rivals: exact where they say so, one query column or many, whatever they are set to."""
 
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 import torch
+from processes import ran
 
 from benchmarks import counting
 from benchmarks.algorithms.brute_gemm import scan
@@ -196,9 +196,7 @@ def test_a_graph_answers_more_values_than_faiss_searches_between_two_looks_for_c
         queries, _ = rival.find(torch.from_numpy(lake.vectors), 1e-3)
         assert len(set(queries.tolist())) > 1900
     """
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120
-    )
+    done = ran([sys.executable, "-c", program], timeout=120)
     assert done.returncode == 0, done.stderr
 
 

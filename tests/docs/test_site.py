@@ -1,8 +1,6 @@
 """The site builds without a warning, its links and anchors lead somewhere, and it loads nothing."""
 
-import os
 import re
-import subprocess
 import sys
 from functools import partial
 from html.parser import HTMLParser
@@ -15,6 +13,7 @@ import pytest
 from browsers import started_browser
 from doc_pages import PAGES, ROOT
 from long_runs import long_but
+from processes import ran
 
 import pexeso
 
@@ -87,13 +86,10 @@ def elsewhere(address: str) -> bool:
 def site(tmp_path_factory) -> Path:
     """Build the site, as `make docs` does; a warning stops it."""
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
+    done = ran(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         cwd=ROOT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
+        variables={"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 0, done.stderr
     return folder

@@ -1,12 +1,12 @@
 """Which package imports which, as docs/architecture.md says, and what may be loaded when."""
 
 import ast
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
+from processes import ran
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 OURS = ("embed", "partition", "pexeso")
@@ -99,9 +99,7 @@ def lies_in(name: str, places: tuple[str, ...]) -> bool:
 
 def run_fresh(program: str) -> str:
     """Run a program in a new interpreter that finds our packages and return what it prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = ran([sys.executable, "-c", program], cwd=ROOT)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -109,9 +107,7 @@ def run_fresh(program: str) -> str:
 def test_the_layers_hold_and_no_circle_is_there():
     """Run the contracts in pyproject.toml."""
     lint = Path(sys.executable).with_name("lint-imports")
-    done = subprocess.run(
-        [lint, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = ran([lint, "--no-cache"], cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " 0 broken" in done.stdout
 

@@ -1,23 +1,17 @@
 """What `setup.py` says where it cannot compile."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
+
+from processes import ran
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def refused(folder: Path, *command: str, **variables: str) -> str:
     """Run Python in a folder, and return the only line of its refusal."""
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=folder,
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran([sys.executable, *command], cwd=folder, variables={**variables})
     assert done.returncode == 1, done.stdout + done.stderr
     (line,) = done.stderr.splitlines()
     return line

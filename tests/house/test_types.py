@@ -1,12 +1,12 @@
 """The public surface is typed: mypy and basedpyright find nothing, and see what users get."""
 
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 from long_runs import long_but
+from processes import ran
 
 import pexeso
 
@@ -19,13 +19,7 @@ CHECKERS = ("mypy", "basedpyright")
 
 def check(checker: str, *paths: Path) -> tuple[int, str]:
     """Run a checker over some files, or over those that pyproject.toml names."""
-    done = subprocess.run(
-        [Path(sys.executable).with_name(checker), *paths],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran([Path(sys.executable).with_name(checker), *paths], cwd=ROOT)
     return done.returncode, done.stdout + done.stderr
 
 

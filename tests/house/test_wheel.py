@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from long_runs import EVERYTHING
+from processes import ran
 
 from pexeso import __version__
 
@@ -55,7 +56,7 @@ def built(tmp_path_factory) -> Path:
         shutil.copy(ROOT / name, source)
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, source]
     environment = {**os.environ, "PEXESO_COMPILE": str(int(EVERYTHING))}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = ran(command, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     (wheel,) = out.iterdir()
     tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
@@ -82,12 +83,7 @@ def installed(built, tmp_path_factory) -> Path:
     venv.create(environment, with_pip=False)
     programs = environment / "bin"
     pip = [sys.executable, "-m", "pip", "--python", programs / "python", "install", "--quiet"]
-    done = subprocess.run(
-        [*pip, "--no-deps", "--no-index", "--disable-pip-version-check", built],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran([*pip, "--no-deps", "--no-index", "--disable-pip-version-check", built])
     assert done.returncode == 0, done.stdout + done.stderr
     (packages,) = environment.glob("lib/python*/site-packages")
     ours = sysconfig.get_paths()["purelib"]
@@ -99,15 +95,12 @@ def run_installed(folder: Path, *command: object) -> str:
     """Run a command outside the checkout, without our variables, and return its output."""
     ours = ("PYTHONPATH", "PEXESO_LOOPS")
     environment = {name: value for name, value in os.environ.items() if name not in ours}
-    done = subprocess.run(
+    done = ran(
         list(map(str, command)),
         cwd=folder,
         env=environment | {"COLUMNS": "100", "PYTHONUTF8": "1"},
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
         timeout=600,
-        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

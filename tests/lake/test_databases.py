@@ -1,11 +1,11 @@
 """A database is a lake: its tables as they are now, read again where they have changed."""
 
 import os
-import subprocess
 import sys
 
 import pyarrow as pa
 import pytest
+from processes import ran
 
 from pexeso.errors import InputError, LakeError, PlaceError
 from pexeso.index import build_index, open_index
@@ -248,7 +248,7 @@ def test_no_password_is_stored_or_shown(database, tmp_path, capfd):  # noqa: F81
         (["index", f"{database.url}?password={PASSWORD}", f"{path}2"], {}),
     ):
         env = {**os.environ, **environment}
-        run = subprocess.run([*command, *words], capture_output=True, text=True, env=env)
+        run = ran([*command, *words], env=env)
         said.append((run.returncode, run.stdout + run.stderr))
     assert [code == 0 for code, _ in said] == [True] * 4 + [False] * 4, said
     texts = [text for _, text in said]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from holding_kills import forked, renaming, scratch
 from holding_lakes import GONE, contents, held_tables, plan_of, write_lake
+from processes import ran
 
 from pexeso.errors import InputError, LakeError, OutputError, TableReadError
 from pexeso.lake.files import find_tables
@@ -783,13 +784,10 @@ def test_a_real_disk_that_takes_no_more(tmp_path, program):
     if not allowed or allowed.returncode != 0:
         pytest.skip("this machine does not let a test make a file system of its own")
     here = str(Path(__file__).resolve().parent)
-    done = subprocess.run(
+    done = ran(
         [*mounting, sys.executable, "-c", MOUNTED, str(place), program, here],
         cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
+        variables={"OMP_NUM_THREADS": "1"},
         timeout=120,
     )
     assert done.returncode == 0, done.stderr

@@ -3,12 +3,12 @@
 They run in a process of their own: the children are forks of it, and it has one thread.
 """
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from processes import ran
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -25,13 +25,10 @@ sys.exit(0 if any(kill.failure for kill in holding_kills.kills_at_every_step()) 
 
 
 def run(*command: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
+    return ran(
         [sys.executable, *command],
         cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
+        variables={"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
         timeout=300,
     )
 

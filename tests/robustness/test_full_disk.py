@@ -1,12 +1,12 @@
 """Tests of a disk that fills up, on a small file system of its own."""
 
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from processes import ran
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -78,14 +78,11 @@ def test_a_full_disk_leaves_the_old_index_and_a_rerun_finishes(tmp_path, small_l
     (tmp_path / "spark").mkdir()
     lake = tmp_path / "lake"
     shutil.copytree(small_lake, lake)
-    done = subprocess.run(
+    done = ran(
         [*command, str(lake), str(small_index)],
         cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
+        variables={"OMP_NUM_THREADS": "1"},
         timeout=400,
-        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     error, old, new, left = done.stdout.splitlines()

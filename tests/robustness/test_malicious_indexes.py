@@ -2,13 +2,13 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import malicious_indexes as harm
 import pytest
 from long_runs import EVERYTHING
+from processes import ran
 
 pytestmark = pytest.mark.slow
 
@@ -27,12 +27,9 @@ MANIFESTS = tried(harm.MANIFESTS)
 def probe(whole: Path, suspects: list[Path]) -> dict[str, dict]:
     """Ask all suspects in one process; give what it records each, by the name of its folder."""
     here = Path(__file__).resolve().parent
-    done = subprocess.run(
+    done = ran(
         [sys.executable, str(here / "malicious_probe.py"), *map(str, (whole, *suspects))],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
+        variables={"OMP_NUM_THREADS": "1"},
         timeout=300,
     )
     assert done.returncode == 0, done.stderr[-3000:]

@@ -2,13 +2,13 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from memory_worker import OPTIONS
+from processes import ran
 from searching_stores import SmallLake
 
 from pexeso.engine.vector_space import WORKING_BYTES
@@ -41,12 +41,9 @@ def folder(tmp_path_factory) -> Path:
 
 def searched(folder: Path, budget: int, n_values: int, max_distance: float) -> dict:
     worker = Path(__file__).with_name("memory_worker.py")
-    done = subprocess.run(
+    done = ran(
         [sys.executable, str(worker), *map(str, (folder, budget, n_values, max_distance))],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
+        variables={"OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)

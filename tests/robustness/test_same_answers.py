@@ -8,7 +8,6 @@ loops included, and the whole demo lake is indexed and asked by commands under e
 
 import json
 import os
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -17,6 +16,7 @@ import answers_worker
 import pytest
 import torch
 from long_runs import long_but
+from processes import ran
 
 from pexeso.engine import maps
 from pexeso.engine.maps import choose_axes
@@ -79,13 +79,7 @@ def usual() -> str:
 
 @pytest.mark.parametrize("name", long_but(SHORT, SETTINGS))
 def test_answers_are_the_same_bits_under_other_kernels(name, tmp_path):
-    done = subprocess.run(
-        [sys.executable, str(WORKER)],
-        env=environment(SETTINGS[name]),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran([sys.executable, str(WORKER)], env=environment(SETTINGS[name]))
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == json.loads(usual())
 
@@ -137,14 +131,7 @@ def outputs_of(name: str, folder: Path) -> dict[str, object]:
     index = folder / "lake.pexeso"
 
     def run(*arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "pexeso", *arguments],
-            cwd=ROOT,
-            env=variables,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = ran([sys.executable, "-m", "pexeso", *arguments], cwd=ROOT, env=variables)
         assert done.returncode == 0, f"{arguments}: {done.stderr}"
         return done.stdout
 

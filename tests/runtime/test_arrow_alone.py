@@ -1,16 +1,15 @@
 """Arrow without pandas: nothing imports it, and DataFrames still come when they are asked for."""
 
-import subprocess
 import sys
 from pathlib import Path
+
+from processes import ran
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def run_fresh(program):
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = ran([sys.executable, "-c", program], cwd=ROOT)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 

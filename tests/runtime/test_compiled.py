@@ -1,22 +1,16 @@
 """Which build of the compiled loops a process uses."""
 
 import os
-import subprocess
 import sys
 
 import pytest
+from processes import ran
 
 
 def build(**variables: str) -> str:
     environment = {name: text for name, text in os.environ.items() if name != "PEXESO_LOOPS"}
     program = "from pexeso.runtime.compiled import build_of_processor; print(build_of_processor())"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=environment | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran([sys.executable, "-c", program], env=environment | variables)
     return done.stdout.strip() or done.stderr.splitlines()[-1]
 
 

@@ -1,12 +1,12 @@
 """Progress bars in Python, and how much is told: bars and the level of the log."""
 
 import logging
-import subprocess
 import sys
 import textwrap
 from inspect import signature
 
 import pytest
+from processes import ran
 
 import pexeso
 from pexeso.errors import InputError
@@ -85,12 +85,7 @@ def test_a_build_an_update_and_a_check_show_bars(restored, small_lake, tmp_path,
 
 
 def in_new_process(program, warnings="error"):
-    done = subprocess.run(
-        [sys.executable, "-W", warnings, "-c", textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran([sys.executable, "-W", warnings, "-c", textwrap.dedent(program)])
     assert done.returncode == 0, done.stderr
     return done
 

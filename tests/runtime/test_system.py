@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import ran
 
 from pexeso.runtime import system
 
@@ -96,13 +97,10 @@ def run_without(arguments: list[str]) -> str:
         TESTS / "faces" / "cli",
         *os.environ.get("PYTHONPATH", "").split(os.pathsep),
     ]
-    done = subprocess.run(
+    done = ran(
         [sys.executable, *arguments],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))},
-        capture_output=True,
-        text=True,
-        check=False,
+        variables={"PYTHONPATH": os.pathsep.join(map(str, folders))},
         timeout=600,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,7 +1,6 @@
 """Query columns of every kind that Python has give the answer that the plain list gives."""
 
 import collections
-import subprocess
 import sys
 import uuid
 
@@ -11,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from processes import ran
 from pyspark.sql import functions as sql
 
 import pexeso
@@ -344,7 +344,5 @@ assert query_from_values(pa.table({"a": ["x"]}), on="a").values.to_pylist() == [
 assert query_from_values({"a": ["x"]}, on=0).values.to_pylist() == ["x"]
 print(*[name for name in ("polars", "pyspark", "torch") if name in sys.modules])
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
+    done = ran([sys.executable, "-c", program])
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr

@@ -4,12 +4,12 @@ import copy
 import os
 import pickle
 import shutil
-import subprocess
 import sys
 
 import pandas as pd
 import pytest
 import torch
+from processes import ran
 
 import pexeso
 from pexeso.errors import DeviceError, IndexNotFoundError, StoredIndexError
@@ -71,7 +71,7 @@ def plain(result):
 def test_other_processes_search_and_show_results(small_index, tmp_path, method, kernel):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM, encoding="utf-8")
-    done = subprocess.run(
+    done = ran(
         [
             sys.executable,
             "-W",
@@ -81,11 +81,8 @@ def test_other_processes_search_and_show_results(small_index, tmp_path, method, 
             str(small_index),
             kernel,
         ],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)},
-        capture_output=True,
-        text=True,
+        variables={"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)},
         timeout=180,
-        check=False,
     )
     assert (done.returncode, done.stdout) == (0, "the same\n"), done.stderr
 

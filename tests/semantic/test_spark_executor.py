@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processes import ran
 
 import pexeso.semantic.spark_executor as distributed
 from pexeso.build.updates import delete
@@ -239,9 +240,7 @@ def test_a_killed_run_is_taken_up_where_it_stopped(index, tmp_path):
     before = output.read_bytes().splitlines(keepends=True)
     complete = [line for line in before if line.endswith(b"\n")]
     assert 5 <= len(complete) < 40
-    done = subprocess.run(
-        [*command, "--resume"], capture_output=True, text=True, timeout=200, check=False
-    )
+    done = ran([*command, "--resume"], timeout=200)
     assert done.returncode == 0, done.stderr
     assert (
         done.stderr

@@ -13,6 +13,7 @@ import anyio
 from click.testing import CliRunner
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from processes import ran
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.testclient import TestClient
@@ -151,7 +152,7 @@ def test_without_the_package_a_sentence_says_what_to_install(tmp_path):
         "import sys; sys.modules['mcp'] = None\n"
         "from pexeso.faces.cli.main import main; main(['mcp', 'lake.pexeso'])"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = ran([sys.executable, "-c", program])
     assert done.returncode == 1
     assert "pip install 'pexeso[mcp]'" in done.stderr
     assert "Traceback" not in done.stderr
@@ -159,7 +160,7 @@ def test_without_the_package_a_sentence_says_what_to_install(tmp_path):
 
 def test_pexeso_alone_does_not_bring_the_protocol():
     program = "import sys, pexeso, pexeso.faces.cli.main; print('mcp' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = ran([sys.executable, "-c", program])
     assert done.stdout == "False\n", done.stderr
 
 

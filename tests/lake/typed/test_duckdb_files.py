@@ -8,6 +8,7 @@ import sys
 import duckdb
 import pyarrow as pa
 import pytest
+from processes import ran
 
 from pexeso.errors import TableReadError
 from pexeso.lake.readers.table import FileSource
@@ -139,5 +140,5 @@ def test_points_of_time_are_the_same_in_every_time_zone(made, tmp_path):
     command = [sys.executable, "-c", program, str(tmp_path / "data.duckdb")]
     for zone in ("UTC", "Asia/Tokyo"):
         environment = {**os.environ, "TZ": zone}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        done = ran(command, env=environment)
         assert done.stdout == "['2020-01-01 23:30:05Z']\n", done.stderr
