@@ -199,16 +199,8 @@ def test_a_batch_of_zero_vectors_or_of_nothing(kernel):
 
 def test_a_batch_compares_each_distinct_value_once(kernel):
     """Twenty query columns of the same values cost as many distances as one."""
-    case = draw_case(
-        np.random.default_rng(2),
-        PartitionLayoutOptions(block_size=4),
-        8,
-        60,
-        12,
-        9,
-        "clustered",
-        "middle",
-    )
+    options = PartitionLayoutOptions(block_size=4)
+    case = draw_case(np.random.default_rng(2), options, 8, 60, 12, 9, "clustered", "middle")
     vectors, members = torch.from_numpy(case.query), torch.arange(len(case.query))
     work = []
     for n_queries in (1, 20):
@@ -457,16 +449,8 @@ def test_codes_of_a_block_are_compared_one_by_one_until_no_row_can_be_near(share
 
 def test_counting_adds_up_over_calls(kernel):
     """Two calls with parts of the values leave the same counts as one with all of them."""
-    case = draw_case(
-        np.random.default_rng(4),
-        PartitionLayoutOptions(block_size=3),
-        5,
-        60,
-        12,
-        9,
-        "clustered",
-        "middle",
-    )
+    options = PartitionLayoutOptions(block_size=3)
+    case = draw_case(np.random.default_rng(4), options, 5, 60, 12, 9, "clustered", "middle")
     query, truth = real_query(case)
     pairs, _ = candidates(case, kernel)
     every = torch.arange(len(query))
@@ -529,11 +513,8 @@ def test_a_search_on_its_own_kernel_choice_gives_the_same():
 def test_columns_without_a_candidate_cost_no_distance(kernel):
     rng = np.random.default_rng(3)
     vectors = sphere(rng, 400, 16)
-    partition, _ = build(
-        vectors,
-        [[value] for value in range(400)],
-        PartitionLayoutOptions(map="projection", block_size=8),
-    )
+    options = PartitionLayoutOptions(map="projection", block_size=8)
+    partition, _ = build(vectors, [[value] for value in range(400)], options)
     stats, query = SearchStats(), torch.from_numpy(vectors[:3])
     ones = torch.ones(3, dtype=torch.int64)
     answer = search_partition(partition, query, ones, 3, Goal(0.05), stats, kernel=kernel)

@@ -122,11 +122,8 @@ def test_pieces_of_many_dimensions_take_no_more_than_is_said(name):
     """
     rng = np.random.default_rng(3)
     vectors = sphere(rng, 6_000, 500)
-    partition, _ = build(
-        vectors,
-        [[value] for value in range(6_000)],
-        PartitionLayoutOptions(map="projection", n_axes=120),
-    )
+    options = PartitionLayoutOptions(map="projection", n_axes=120)
+    partition, _ = build(vectors, [[value] for value in range(6_000)], options)
     query, kernel = torch.from_numpy(vectors[:40]), kernel_named(name)
     weights, goal = torch.ones(40, dtype=torch.int64), Goal(1e-9)
     search_partition(partition, query[:1], weights[:1], 1, goal, SearchStats(), kernel=kernel)

@@ -200,12 +200,8 @@ def test_many_matches_in_one_place_are_walked_on_by_many_threads():
     rng = np.random.default_rng(1)
     vectors = sphere(rng, 40_000, 12)
     vectors[:1000] = unit(vectors[:1] + 1e-3 * rng.normal(size=(1000, 12)))
-    partition, _ = build(
-        vectors,
-        [[0, 1], [2, 30_000]],
-        PartitionLayoutOptions(map="projection", n_axes=11),
-        raw_tau=False,
-    )
+    options = PartitionLayoutOptions(map="projection", n_axes=11)
+    partition, _ = build(vectors, [[0, 1], [2, 30_000]], options, raw_tau=False)
     query, weights = torch.from_numpy(vectors[:20]), torch.ones(20, dtype=torch.int64)
     stats, goal = SearchStats(), Goal(0.01)
     with threads_of_torch(4):

@@ -190,11 +190,8 @@ def test_a_query_value_that_is_a_pivot_meets_every_tie(metric, shape, cells):
     dims = 12
     vectors = sphere(rng, 24, dims, shape)
     columns = [[value] for value in range(len(vectors))]
-    partition, _ = build(
-        vectors,
-        columns,
-        PartitionLayoutOptions(metric, n_pivots=3, n_levels=8, cells=cells, block_size=4),
-    )
+    options = PartitionLayoutOptions(metric, n_pivots=3, n_levels=8, cells=cells, block_size=4)
+    partition, _ = build(vectors, columns, options)
     query = partition.map.pivots[:1]
     distances = metrics.distances(query, torch.from_numpy(vectors)).numpy()
     for distance in np.unique(distances):
@@ -312,11 +309,8 @@ def test_filters_leave_a_small_part_of_the_distances(metric, cells):
     centres = sphere(rng, n_clusters, dims)
     vectors = unit_near(rng, np.repeat(centres, 30, axis=0))
     columns = [list(range(start, start + 15)) for start in range(0, len(vectors), 15)]
-    partition, _ = build(
-        vectors,
-        columns,
-        PartitionLayoutOptions(metric, n_pivots=5, n_levels=5, cells=cells, block_size=8),
-    )
+    options = PartitionLayoutOptions(metric, n_pivots=5, n_levels=5, cells=cells, block_size=8)
+    partition, _ = build(vectors, columns, options)
     query = unit_near(rng, centres[:12])
     tau = Metric(metric).threshold(0.04)
     stats = SearchStats()
@@ -345,16 +339,8 @@ def unit_near(rng: np.random.Generator, centres: np.ndarray) -> np.ndarray:
 def test_a_column_short_of_the_count_costs_no_distance(kernel, cells):
     kernel = kernel_named(kernel)
     rng = np.random.default_rng(8)
-    case = draw_case(
-        rng,
-        PartitionLayoutOptions(n_pivots=4, n_levels=5, cells=cells),
-        8,
-        60,
-        12,
-        9,
-        "clustered",
-        "paper",
-    )
+    options = PartitionLayoutOptions(n_pivots=4, n_levels=5, cells=cells)
+    case = draw_case(rng, options, 8, 60, 12, 9, "clustered", "paper")
     free, all_needed = SearchStats(), SearchStats()
     search(case, stats=free, kernel=kernel)
     search(case, stats=all_needed, kernel=kernel, min_count=case.total)

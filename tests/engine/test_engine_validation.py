@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import replace
@@ -15,6 +14,7 @@ from engine_lakes import sphere
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_runs import examples
+from processes import ran
 
 from embed.stored import in_half
 from pexeso.engine.arrays import Csr
@@ -393,13 +393,7 @@ def test_compiled_loops_are_not_led_out_of_an_array():
     program = PROGRAM.format(
         tests=str(here), root=str(here.parent.parent), n=int(os.environ.get("PEXESO_EXAMPLES", 25))
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran([sys.executable, "-c", program], variables={"OMP_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stderr[-3000:]
     refused, total = map(int, done.stdout.split())
     assert 0 < refused < total

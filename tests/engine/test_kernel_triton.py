@@ -2,13 +2,13 @@
 
 import math
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
 from long_runs import long_but
+from processes import ran
 
 from pexeso.engine.metrics import tree_sum
 from pexeso.errors import DeviceError
@@ -52,7 +52,7 @@ def test_in_a_process_of_its_own(name):
     interpreted, file, *chosen = RUNS[name]
     environment = {**os.environ, "TRITON_INTERPRET": interpreted, "OMP_NUM_THREADS": "1"}
     environment["PYTHONPATH"] = str(HERE.parent)
-    done = subprocess.run(
+    done = ran(
         [
             sys.executable,
             "-m",
@@ -66,9 +66,6 @@ def test_in_a_process_of_its_own(name):
         ],
         cwd=HERE.parent.parent,
         env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stdout
     assert " passed" in done.stdout

@@ -169,16 +169,8 @@ def test_what_grouping_cannot_hold_is_multiplied(monkeypatch):
 
 def test_products_of_tiles_and_single_rows_decide_alike(monkeypatch):
     rng = np.random.default_rng(2)
-    case = draw_case(
-        rng,
-        PartitionLayoutOptions(map="projection", n_axes=3, block_size=16),
-        20,
-        60,
-        8,
-        20,
-        "clustered",
-        "middle",
-    )
+    options = PartitionLayoutOptions(map="projection", n_axes=3, block_size=16)
+    case = draw_case(rng, options, 20, 60, 8, 20, "clustered", "middle")
     for few in (0, 2, 32):
         monkeypatch.setattr(search, "FEW", few)
         stats = check_matches(case)
@@ -216,16 +208,8 @@ def test_pairs_within_an_ulp_of_tau(monkeypatch, few, dims, place):
 def test_pivots_and_blocks_that_match_whole(metric, monkeypatch):
     monkeypatch.setattr(search, "FEW", 32)
     rng = np.random.default_rng(5)
-    case = draw_case(
-        rng,
-        PartitionLayoutOptions(metric=metric, n_pivots=3, block_size=3),
-        5,
-        30,
-        8,
-        6,
-        "clustered",
-        "largest",
-    )
+    options = PartitionLayoutOptions(metric=metric, n_pivots=3, block_size=3)
+    case = draw_case(rng, options, 5, 30, 8, 6, "clustered", "largest")
     assert check_search(case).matched_by_map > 0
     check_batch(case, rng)
 
@@ -243,16 +227,8 @@ def test_a_single_value_is_accepted_by_the_projection():
 
 def test_more_pairs_than_allowed():
     rng = np.random.default_rng(3)
-    case = draw_case(
-        rng,
-        PartitionLayoutOptions(map="projection", n_axes=4, block_size=16),
-        8,
-        40,
-        8,
-        5,
-        "clustered",
-        "largest",
-    )
+    options = PartitionLayoutOptions(map="projection", n_axes=4, block_size=16)
+    case = draw_case(rng, options, 8, 40, 8, 5, "clustered", "largest")
     query, _ = real_query(case)
     threshold = threshold_of(case, query.mapped, case.tau)
     kernel = TritonKernel()
@@ -271,16 +247,8 @@ def test_lists_that_are_too_short_grow(monkeypatch):
     monkeypatch.setattr(workspace, "FIRST_ROOM", dict.fromkeys(workspace.FIRST_ROOM, 1))
     rng = np.random.default_rng(4)
     for metric, shape in (("euclidean", "clustered"), ("angular", "coarse")):
-        case = draw_case(
-            rng,
-            PartitionLayoutOptions(metric=metric, n_pivots=3, block_size=4),
-            6,
-            60,
-            8,
-            8,
-            shape,
-            "middle",
-        )
+        options = PartitionLayoutOptions(metric=metric, n_pivots=3, block_size=4)
+        case = draw_case(rng, options, 6, 60, 8, 8, shape, "middle")
         check_matches(case)
 
 
@@ -309,16 +277,8 @@ def test_levels_slabs_and_the_order_of_query_values(monkeypatch):
 @pytest.mark.parametrize("max_pairs", long_but([ROOM], [50, ROOM]))
 def test_counts_in_many_slices(monkeypatch, max_pairs):
     rng = np.random.default_rng(7)
-    case = draw_case(
-        rng,
-        PartitionLayoutOptions(map="projection", block_size=16),
-        8,
-        60,
-        16,
-        8,
-        "clustered",
-        "middle",
-    )
+    options = PartitionLayoutOptions(map="projection", block_size=16)
+    case = draw_case(rng, options, 8, 60, 16, 8, "clustered", "middle")
     for name in ("BITMAP_BYTES", "CELL_BYTES", "ENTRIES_AT_ONCE"):
         monkeypatch.setattr(counter, name, 1)
     answer = search_partition(
@@ -479,16 +439,8 @@ def test_values_are_prepared_as_tensor_operations_do(dims):
 def test_many_dimensions_are_left_to_tensor_operations(monkeypatch):
     monkeypatch.setattr(search, "MOST_DIMENSIONS", 16)
     rng = np.random.default_rng(8)
-    case = draw_case(
-        rng,
-        PartitionLayoutOptions(map="projection", block_size=16),
-        17,
-        60,
-        8,
-        8,
-        "clustered",
-        "middle",
-    )
+    options = PartitionLayoutOptions(map="projection", block_size=16)
+    case = draw_case(rng, options, 17, 60, 8, 8, "clustered", "middle")
     check_search(case)
     query, _ = real_query(case)
     threshold = threshold_of(case, query.mapped, case.tau)
