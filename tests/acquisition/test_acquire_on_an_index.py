@@ -300,47 +300,6 @@ def test_without_a_wanted_column_there_is_one_plan_for_each(index, mine, tables)
     assert any(plan.rows > 96 for plan in many)
 
 
-def test_a_budget_that_is_too_small_names_the_least_that_would_do(index, mine, tables):
-    all_plans = index.acquire(f"{mine}:asthma", "districts.csv:mayor", prices="entropy", k=50)
-    lowest = min(plan.price for plan in all_plans)
-    spec = f"{mine}:asthma", "districts.csv:mayor"
-    assert index.acquire(*spec, prices="entropy", budget=lowest)[0].price == pytest.approx(lowest)
-    result = index.acquire(*spec, prices="entropy", budget=lowest - 0.01)
-    assert len(result) == 0
-    assert result.best_seen == {"price": pytest.approx(lowest)}
-    assert f"the least that a plan costs is {lowest:.6g}" in result.reason
-
-
-def test_tables_apart_are_named(index, mine):
-    result = index.acquire(f"{mine}:asthma", "apart.csv:moon")
-    assert len(result) == 0
-    assert "lead from 'asthma' of 'patients.csv' to 'moon' of 'apart.csv'" in result.reason
-
-
-def test_a_bound_that_excludes_all_is_named(index, mine):
-    only = {"exclude_tables": ["traffic.csv", "planets.csv", "twice.csv", "survey.csv", "air.csv"]}
-    spec = f"{mine}:asthma", "geo/zips.csv:state"
-    [plan] = index.acquire(*spec, **only)
-    assert plan.quality < 1
-    result = index.acquire(*spec, **only, min_quality=1)
-    assert (len(result), result.best_seen) == (0, {"quality": plan.quality})
-    assert result.reason == (
-        "No plan keeps the bounds: min_quality of 1 excludes all plans: the best that one has is "
-        f"{plan.quality:.6g}."
-    )
-    # Six rows of the patients have no partner in the lake.
-    lost = patients().assign(zip=lambda rows: rows["zip"].where(rows["zip"] != ZIPS[3], "00001"))
-    [plan] = index.acquire(lost, spec[1], columns="asthma", **only)
-    assert plan.informativeness == 0  # one key without a partner on each side is nothing
-    lost.loc[lost["zip"] == ZIPS[4], "zip"] = "00002"
-    [plan] = index.acquire(lost, spec[1], columns="asthma", **only)
-    assert plan.informativeness > 0
-    bound = plan.informativeness / 2
-    result = index.acquire(lost, spec[1], columns="asthma", **only, max_informativeness=bound)
-    assert result.best_seen == {"informativeness": plan.informativeness}
-    assert f"max_informativeness of {bound:g} excludes all plans" in result.reason
-
-
 def test_a_listed_price_must_be_there_and_a_number_from_0(index, mine, tmp_path):
     spec = f"{mine}:asthma", "traffic.csv:traffic"
     listed = {name: dict.fromkeys(table.columns, 2.0) for name, table in lake_tables().items()}
@@ -403,17 +362,6 @@ def test_what_may_mislead_is_said(index, mine):
         "Of the rows of yours, 31.2 % are in the join: nothing is told of the others."
         in partly[0].warnings
     )
-
-
-def test_a_copy_in_the_lake_is_left_out(index, places):
-    copy = places[0].parent / "lake" / "survey.csv"
-    plans = index.acquire(f"{copy}:happy", "traffic.csv:traffic")
-    assert plans.stats["notes"] == [
-        "'survey.csv' of the lake is left out: it is the table that you have."
-    ]
-    names = {name for plan in plans for join in plan.path for name in (join.left, join.right)}
-    assert "survey.csv (yours)" in names
-    assert "survey.csv" not in names
 
 
 def test_joins_of_few_keys_are_not_sampled(index, mine):

@@ -97,18 +97,13 @@ def test_wanted_columns_are_named_with_their_table_or_alone(searches, people):
     assert searches.acquire(f"{people}:sick", "zip").query["want"] == ["zip"]
 
 
-def test_columns_of_the_lake_can_be_explained_too(searches):
-    result = searches.acquire("zips.csv:zip", "states.csv:smog")
-    assert result[0].have == (("zips.csv", "zip"),)
-    assert [table.table for table in result[0].tables] == ["zips.csv", "states.csv"]
-    assert result[0].own_tables == ()
-
-
 def test_your_copy_in_the_lake_is_left_out(tmp_path):
     index = small_index(tmp_path, {**LAKE, "people.csv": PEOPLE})
     searches, spec = AcquisitionSearches(index), f"{tmp_path / 'lake' / 'people.csv'}:sick"
     result = searches.acquire(spec, "smog_level")
     assert result.options["exclude_tables"] == ["people.csv"]
+    note = "'people.csv' of the lake is left out: it is the table that you have."
+    assert result.stats["notes"] == [note]
     assert [table.table for table in result[0].own_tables] == ["people.csv (yours)"]
     # Whoever has it calls it by its name in the lake.
     for own in ("people.csv", "people.csv (yours)"):
@@ -256,11 +251,6 @@ def test_what_cannot_be_asked(searches, people, have, want, kind, words):
     with pytest.raises(kind) as raised:
         searches.acquire(spec, want)
     assert words in str(raised.value)
-
-
-def test_a_table_without_rows_explains_nothing(searches):
-    with pytest.raises(QueryError, match=r"^The table has no rows\.$"):
-        searches.acquire({"zip": [], "sick": []}, "smog", columns="sick")
 
 
 @pytest.mark.parametrize(
