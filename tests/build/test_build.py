@@ -120,12 +120,6 @@ def test_a_dataframe_and_a_table_of_the_catalog_are_lakes(tmp_path, spark):
         build_index("nowhere.cities", tmp_path / "none.pexeso", model="hashing", dimensions=16)
 
 
-def test_a_lake_that_is_not_there(tmp_path):
-    with pytest.raises(LakeError, match="neither a folder nor a file"):
-        build_index(tmp_path / "nothing", tmp_path / "out.pexeso")
-    assert not (tmp_path / "out.pexeso").exists()
-
-
 @pytest.mark.parametrize("bad", ["lake", "index", "folder of both"])
 def test_a_path_that_is_not_utf8_is_refused_before_spark_is_started(
     lake, tmp_path, monkeypatch, bad
@@ -179,15 +173,6 @@ def test_a_lake_without_a_column_to_join_by_says_why(tmp_path):
     assert not (tmp_path / "out.pexeso").exists()
 
 
-def test_a_folder_of_foreign_files_is_not_written_to(lake, tmp_path):
-    place = tmp_path / "mine"
-    place.mkdir()
-    (place / "thesis.doc").write_text("years of work", encoding="utf-8")
-    with pytest.raises(OutputError, match=r"thesis\.doc"):
-        build_index(lake, place)
-    assert [path.name for path in place.iterdir()] == ["thesis.doc"]
-
-
 def test_an_index_is_replaced_only_when_told_and_only_by_a_finished_one(lake, tmp_path):
     path = tmp_path / "out.pexeso"
     build_index(lake, path, model="hashing", dimensions=16)
@@ -211,13 +196,6 @@ def test_an_index_keeps_how_words_make_up_a_value(lake, tmp_path):
     index = open_index(path)
     assert (index.embedder.kind, index.usual_max_distance) == ("fasttext-mean", 0.06)
     assert index.check() == []
-
-
-@pytest.mark.parametrize("options", [{"dims": 3}, {"n_pivots": 99}, {"model": "word2vec"}])
-def test_wrong_options_are_refused(lake, tmp_path, options):
-    with pytest.raises(InputError):
-        build_index(lake, tmp_path / "out.pexeso", **options)
-    assert not (tmp_path / "out.pexeso").exists()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Tests of the estimate: exact on a whole lake, near on a part, and marked accordingly."""
 
-import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -11,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from equal_text_lakes import place_rows
+from processes import ran
 
 from pexeso.build.diagnostics.estimate import BASE_BYTES, BYTES_PER_PROCESS, estimate_build
 from pexeso.build.job import stage_names
@@ -218,15 +218,8 @@ def test_the_default_model_is_estimated_without_torch(small_lake):
         "import sys; from pexeso.build.diagnostics.estimate import estimate_build; "
         f"estimate_build({str(small_lake)!r}); print('torch' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = ran([sys.executable, "-c", program])
     assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
-
-
-def test_no_lake(tmp_path):
-    with pytest.raises(LakeError, match="neither a folder nor a file"):
-        estimate_build(tmp_path / "none")
-    with pytest.raises(LakeError, match="There is no table in"):
-        estimate_build(tmp_path)
 
 
 def test_a_model_that_is_none(wide_lake):

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from pexeso.build.diagnostics.info import check_index
-from pexeso.errors import IndexCorruptError, IndexNotFoundError
+from pexeso.errors import IndexCorruptError
 from pexeso.store.arrays import open_texts, write_arrays, write_texts
 from pexeso.store.files import write_document
 from pexeso.store.local.reader import open_store
@@ -82,11 +82,6 @@ def test_a_whole_index_has_no_problem_and_progress_ends_at_its_total(index: Path
     assert check_index(index, lambda done, total: calls.append((done, total))) == []
     assert calls == sorted(calls)
     assert calls[-1][0] == calls[-1][1] == 2 * manifest_of(index).n_bytes
-
-
-def test_there_must_be_an_index(tmp_path: Path) -> None:
-    with pytest.raises(IndexNotFoundError):
-        check_index(tmp_path)
 
 
 def test_changed_bytes_are_told_and_nothing_is_said_of_what_they_mean(index: Path) -> None:

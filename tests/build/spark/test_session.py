@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pyarrow as pa
 import pytest
+from processes import ran
 
 from pexeso.build.job import SMALL_LAKE_SETTINGS
 from pexeso.build.spark.java import find_java
@@ -42,16 +43,13 @@ def run_python(program: str, folder: Path, **environment: str) -> subprocess.Com
     work, temporary = folder / "work", folder / "temporary files"
     work.mkdir()
     temporary.mkdir()
-    return subprocess.run(
+    return ran(
         [sys.executable, "-c", program_of(program)],
         cwd=work,
         env=os.environ
         | {"TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         | environment,
-        capture_output=True,
-        text=True,
         timeout=WAIT_SECONDS,
-        check=False,
     )
 
 
