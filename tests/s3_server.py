@@ -9,6 +9,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -171,3 +172,11 @@ def s3_server(s3_process: Server) -> Iterator[Server]:
 def bucket(s3_server: Server) -> Location:
     """Return an empty bucket on the server."""
     return s3_server.make_bucket()
+
+
+def copied_to(place: Location, folder: Path) -> Location:
+    """Copy all files of a folder to a place, one by one, as any tool copies."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    names = {f"{place.path}/{path.relative_to(folder).as_posix()}": path for path in files}
+    place.filesystem.pipe({name: path.read_bytes() for name, path in names.items()})
+    return place

@@ -9,8 +9,10 @@ import pytest
 
 from pexeso.store.arrays import write_arrays, write_texts
 from pexeso.store.files import filling, write_document
+from pexeso.store.io.location import Location
 from pexeso.store.local.writer import IndexWriter
 from pexeso.store.manifest import Manifest
+from pexeso.store.remote.store import Cache
 
 BuildIndex = Callable[..., Manifest]
 
@@ -63,6 +65,16 @@ def build_index() -> BuildIndex:
             return writer.commit(**fill(writer, seed, n_partitions))
 
     return build
+
+
+@pytest.fixture
+def place(bucket) -> Location:
+    return bucket.joined("lake.pexeso")
+
+
+@pytest.fixture
+def cache(tmp_path) -> Cache:
+    return Cache(tmp_path / "cache")
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from s3_server import copied_to
 
 import pexeso
 from pexeso.build.diagnostics.info import last_report
@@ -21,14 +22,7 @@ def reached(s3_server, monkeypatch, tmp_path):
 
 @pytest.fixture
 def lake(bucket, small_lake) -> Location:
-    place = bucket.joined("lake")
-    files = {
-        path.relative_to(small_lake).as_posix(): path.read_bytes()
-        for path in small_lake.rglob("*")
-        if path.is_file()
-    }
-    bucket.filesystem.pipe({f"{place.path}/{name}": data for name, data in files.items()})
-    return place
+    return copied_to(bucket.joined("lake"), small_lake)
 
 
 def answers(index) -> list[tuple]:

@@ -124,11 +124,6 @@ def test_files_written_wrong_from_the_start_are_found(tmp_path: Path, fill_index
     ]
 
 
-def test_no_index_is_an_error_and_no_problem(tmp_path: Path) -> None:
-    with pytest.raises(IndexNotFoundError):
-        check_store(tmp_path)
-
-
 def test_large_files_are_read_in_pieces_of_a_mebibyte(tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(os.urandom(3 * 2**20 + 5))
     pieces: list[int] = []

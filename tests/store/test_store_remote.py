@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from s3_server import copied_to
 
 from pexeso.errors import (
     IndexCorruptError,
@@ -45,19 +46,7 @@ def local(tmp_path, build_index) -> Path:
 @pytest.fixture
 def place(bucket, local) -> Location:
     """The index, copied there file by file, as any tool copies."""
-    index = bucket.joined("lake.pexeso")
-    files = {
-        path.relative_to(local).as_posix(): path.read_bytes()
-        for path in local.rglob("*")
-        if path.is_file()
-    }
-    bucket.filesystem.pipe({f"{index.path}/{name}": data for name, data in files.items()})
-    return index
-
-
-@pytest.fixture
-def cache(tmp_path) -> Cache:
-    return Cache(tmp_path / "cache")
+    return copied_to(bucket.joined("lake.pexeso"), local)
 
 
 def assert_same(store: Store, other: Store) -> None:

@@ -24,11 +24,6 @@ from pexeso.store.remote.store import Cache, open_remote_store, read_remote_mani
 
 
 @pytest.fixture
-def place(bucket) -> Location:
-    return bucket.joined("lake.pexeso")
-
-
-@pytest.fixture
 def build(tmp_path, build_index):
     """Return a function that builds a local index and returns its folder and manifest."""
 

@@ -19,16 +19,6 @@ from pexeso.store.remote.store import Cache, open_remote_store, read_remote_mani
 from pexeso.store.remote.writer import RemoteWriter, local_folder
 
 
-@pytest.fixture
-def cache(tmp_path) -> Cache:
-    return Cache(tmp_path / "cache")
-
-
-@pytest.fixture
-def place(bucket) -> Location:
-    return bucket.joined("lake.pexeso")
-
-
 def fill_with(seed: int):
     def fill(folder: Path):
         files = write_arrays(folder, {"vectors": np.full((3, 2), seed)})
