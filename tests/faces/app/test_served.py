@@ -1,22 +1,12 @@
 """Tests of an index that is updated, deleted or moved while it is served."""
 
-import shutil
-
 import pytest
 from app_clients import AppClient, app_of, said
 
 import pexeso
-from pexeso.faces.service import verbs as served_module
 
 UPDATED = "The index was updated."
 GONE = "The index was deleted or moved."
-
-
-@pytest.fixture
-def copy(small_index, tmp_path, monkeypatch):
-    """Copy the index, and have the app look at it for each page."""
-    monkeypatch.setattr(served_module, "LOOK_EVERY", 0.0)
-    return shutil.copytree(small_index, tmp_path / "lake.pexeso")
 
 
 @pytest.fixture

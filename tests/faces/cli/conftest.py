@@ -1,4 +1,4 @@
-"""What the tests of the command line share: a way to run it, and tables of a user."""
+"""What the tests of the command line share: a way to run it."""
 
 import pytest
 from click.testing import CliRunner, Result
@@ -29,11 +29,3 @@ def fail(run):
         return result.stderr
 
     return invoke
-
-
-@pytest.fixture
-def places(tmp_path):
-    """Write a user table of five rows, one of them empty and one that is not in the lake."""
-    path = tmp_path / "places.csv"
-    path.write_text("place,visits\nOslo,3\nrome,1\n MADRID ,2\nXyzzyx,1\n,4\n", encoding="utf-8")
-    return path

@@ -32,16 +32,8 @@ def test_json_carries_it(run, small_index, places):
 
 
 def test_explain_and_join_choose_for_the_two_columns(run, small_index, places, tmp_path):
-    explained = run("explain", small_index, f"{places}:place", "cities.csv:city", "--auto")
-    joined = run(
-        "join",
-        small_index,
-        f"{places}:place",
-        "cities.csv:city",
-        "--auto",
-        "-o",
-        tmp_path / "joined.csv",
-    )
+    pair = (small_index, f"{places}:place", "cities.csv:city", "--auto")
+    explained, joined = run("explain", *pair), run("join", *pair, "-o", tmp_path / "joined.csv")
     places.write_text(places.read_text("utf-8").replace("place", "city", 1), encoding="utf-8")
     best = run("join", small_index, f"{places}:city", "--auto", "-o", tmp_path / "best.csv")
     chosen = [result.stderr.splitlines()[0] for result in (explained, joined, best)]

@@ -343,18 +343,8 @@ def test_a_place_that_cannot_be_written(fail, small_index, queries, tmp_path):
 
 
 def test_on_spark_the_answers_are_the_same(run, small_index, queries, tmp_path, spark):
-    local = run("batch", small_index, queries, "-k", 2, "--explain", "--rerank")
-    result = run(
-        "batch",
-        small_index,
-        queries,
-        "-k",
-        2,
-        "--explain",
-        "--rerank",
-        "--spark-master",
-        "local[2]",
-    )
+    command = ("batch", small_index, queries, "-k", 2, "--explain", "--rerank")
+    local, result = run(*command), run(*command, "--spark-master", "local[2]")
     assert without_times(result.stdout) == without_times(local.stdout)
     assert result.stderr == local.stderr
 

@@ -90,12 +90,6 @@ def test_a_preset_and_what_it_leaves_open_reach_the_build(run, builds):
     assert {name: options[name] for name in expected} == expected
 
 
-def test_what_agrees_with_a_preset_may_be_given(run, builds):
-    given = "--preset published --value-vectors mean --metric euclidean"
-    assert run("index", "lake", "out", *given.split()).exit_code == 0
-    assert (builds[0][2]["cells"], builds[0][2]["metric"]) == ("grid", "euclidean")
-
-
 def test_an_estimate_takes_a_preset(run, small_lake):
     document = json.loads(run("estimate", small_lake, "--preset", "published", "--json").stdout)
     assert (document["dimensions"], document["vector_precision"]) == (100, "single")
@@ -273,16 +267,8 @@ def test_json(run, small_lake):
 
 
 def test_parts_for_equal_text(run, small_lake):
-    words = (
-        "estimate",
-        small_lake,
-        "--model",
-        "hashing",
-        "--dimensions",
-        64,
-        "--include",
-        "overlap",
-    )
+    model = ("--model", "hashing", "--dimensions", 64)
+    words = ("estimate", small_lake, *model, "--include", "overlap")
     lines = run(*words).stdout.splitlines()
     assert lines[0].startswith(f"lake        {small_lake}: 7 files, ")
     assert lines[5].startswith(

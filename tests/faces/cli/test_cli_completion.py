@@ -2,11 +2,11 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from processes import ran
 
 PEXESO = Path(sys.executable).with_name("pexeso")
 
@@ -23,12 +23,9 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 def completed(*words: str) -> list[str]:
     """Return what bash completes a line to; the last word is the one that is begun."""
-    done = subprocess.run(
+    done = ran(
         ["bash", "-c", WITHIN_BASH, "bash", *words],
-        env={**os.environ, "PATH": f"{PEXESO.parent}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=False,
+        variables={"PATH": f"{PEXESO.parent}:{os.environ['PATH']}"},
     )
     assert (done.returncode, done.stderr) == (0, "")
     setup, *completions = done.stdout.split("\n")
@@ -60,25 +57,16 @@ def test_bash_completes(words, expected):
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_every_shell_gets_its_script(shell):
-    done = subprocess.run(
-        [sys.executable, "-c", ANSWER],
-        env={**os.environ, "_PEXESO_COMPLETE": f"{shell}_source"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran([sys.executable, "-c", ANSWER], variables={"_PEXESO_COMPLETE": f"{shell}_source"})
     assert (done.returncode, done.stderr) == (0, "")
     assert f"_PEXESO_COMPLETE={shell}_complete" in done.stdout
 
 
 def test_what_answers_a_shell_loads_nothing_heavy():
     line = {"COMP_WORDS": "pexeso search --m", "COMP_CWORD": "2"}
-    done = subprocess.run(
+    done = ran(
         [sys.executable, "-X", "importtime", "-c", ANSWER],
-        env={**os.environ, **line, "_PEXESO_COMPLETE": "bash_complete"},
-        capture_output=True,
-        text=True,
-        check=False,
+        variables={**line, "_PEXESO_COMPLETE": "bash_complete"},
     )
     assert "plain,--method" in done.stdout.splitlines()
     loaded = {row.rpartition("|")[2].strip() for row in done.stderr.splitlines()}

@@ -1,11 +1,11 @@
 """The core alone, without the packages of the extras, answers as the whole does."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from processes import ran
 
 from pexeso.runtime.extras import EXTRAS
 
@@ -35,13 +35,7 @@ sys.path.insert(0, sys.argv[2])
 def run(program: str, *arguments: str) -> str:
     """Run a program without the packages of the extras; return what it prints."""
     command = [sys.executable, "-c", PROGRAM + program, json.dumps(HIDDEN)]
-    done = subprocess.run(
-        [*command, str(Path(__file__).parent), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
+    done = ran([*command, str(Path(__file__).parent), *arguments], timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

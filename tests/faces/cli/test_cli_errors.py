@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import ran
 
 import pexeso.build.diagnostics.info
 import pexeso.faces.service.bases
@@ -60,14 +61,6 @@ def test_a_table_without_text_columns(fail, small_index, tmp_path):
         f"{path}:COLUMN, one of a, b.\n"
     )
     assert "has no column of text or dates" in fail(2, "search", small_index, path, "--all-columns")
-
-
-def test_a_table_without_rows_finds_nothing(run, small_index, tmp_path):
-    path = tmp_path / "none.csv"
-    path.write_text("place\n", encoding="utf-8")
-    for options in ([], ["-k", 3], ["--joinability-of", "rows"]):
-        result = run("search", small_index, f"{path}:place", *options)
-        assert (result.exit_code, result.stdout) == (0, ""), options
 
 
 def test_errors_of_the_library_end_with_one(fail, small_index, monkeypatch):
@@ -133,7 +126,7 @@ def test_a_query_error_is_a_misuse(fail, small_index, places, monkeypatch):
 def fresh(*arguments: str, code: str = "") -> subprocess.CompletedProcess:
     """Run the command line, or a program, in a process of its own."""
     command = [sys.executable, "-c", code] if code else [sys.executable, "-m", "pexeso", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return ran(command, cwd=ROOT)
 
 
 def test_as_a_module_and_its_version():
@@ -158,9 +151,7 @@ def test_help_loads_neither_torch_nor_spark():
 @pytest.mark.parametrize("command", ["rules", "search -h", "--version"])
 def test_the_code_of_a_closed_pipe_is_that_of_its_signal(command):
     pipeline = f'{sys.executable} -m pexeso {command} | sleep 0; echo "${{PIPESTATUS[0]}}"'
-    done = subprocess.run(
-        ["bash", "-c", pipeline], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = ran(["bash", "-c", pipeline], cwd=ROOT)
     assert (done.stdout, done.stderr) == ("141\n", "")
 
 

@@ -13,7 +13,6 @@ from pexeso.faces.cli.inspect import info_lines, listing_lines
 from pexeso.index import build_index, open_index
 from pexeso.lake.left_out import ReasonGroup
 from pexeso.lake.normalise.rules import ALL_RULES, DEFAULT_RULES
-from pexeso.store.manifest import Manifest
 
 
 @pytest.fixture
@@ -181,23 +180,6 @@ def test_a_flipped_byte_is_found(run, copied):
     document = json.loads(run("check", copied, "--json").stdout)
     assert document["ok"] is False
     assert [problem["kind"] for problem in document["problems"]] == ["checksum"]
-
-
-def test_a_file_cut_short_is_told_by_search_and_by_check(fail, run, copied, places):
-    path = copied / "partitions" / "00000" / "vectors.npy"
-    path.write_bytes(path.read_bytes()[:-100])
-    said = fail(1, "search", copied, f"{places}:place")
-    assert "it was cut short or changed. 'pexeso check' lists all such files." in said
-    assert run("check", copied).exit_code == 1
-
-
-def test_another_format_version(fail, copied, places):
-    manifest = copied / "manifest.json"
-    document = vars(Manifest.from_bytes(manifest.read_bytes())) | {"format_version": 999}
-    manifest.write_bytes(Manifest(**document).to_bytes())
-    for command in (["search", copied, f"{places}:place"], ["info", copied]):
-        assert "format version 999" in fail(1, *command)
-    assert fail(1, "check", copied).startswith("Error: 1 problem")
 
 
 FINE = [

@@ -1,8 +1,6 @@
 """Tests of every stored layout through the command line: all give the same answers."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import numpy as np
 import pytest
 from layouts import LAYOUTS, drop_pages, laid_out
 from long_runs import long_but
+from processes import ran
 
 from pexeso.build.diagnostics.info import check_index
 from pexeso.index import build_index, open_index
@@ -65,12 +64,8 @@ def test_a_layout_gives_the_same_answers_cold_and_warm(built, layout, run):
     assert exact
     assert columns_of(run(*arguments(index)).stdout) == exact
     drop_pages(index)
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments(index)],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = ran(
+        [sys.executable, "-c", PROGRAM, *arguments(index)], variables={"OMP_NUM_THREADS": "1"}
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert columns_of(done.stdout) == exact

@@ -3,12 +3,12 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from long_runs import long_but
+from processes import ran
 
 from pexeso.index import build_index
 
@@ -79,17 +79,8 @@ def test_every_command_takes_any_name(run, plain, spark, tmp_path, name):
     assert any(ODD_TABLE in answer for answer in expected)
 
     written = there / f"out {name}.parquet"
-    outcome(
-        run,
-        "join",
-        index,
-        query_column,
-        "cities.csv:city",
-        "-o",
-        written,
-        "--conflicts",
-        there / f"{name}.conflicts.csv",
-    )
+    files = ("-o", written, "--conflicts", there / f"{name}.conflicts.csv")
+    outcome(run, "join", index, query_column, "cities.csv:city", *files)
     outcome(run, "search", index, query_column, "--html", there / f"{name}.html")
     labels = there / f"labels {name}.csv"
     labels.write_text(
@@ -99,18 +90,8 @@ def test_every_command_takes_any_name(run, plain, spark, tmp_path, name):
     queries, answers = there / f"{name}.jsonl", there / f"answers {name}.jsonl"
     queries.write_text(json.dumps({"file": str(query), "column": "place"}) + "\n", encoding="utf-8")
     outcome(run, "batch", index, queries, "-o", answers, "-k", "9")
-    outcome(
-        run,
-        "batch",
-        index,
-        queries,
-        "-o",
-        f"{answers}.spark",
-        "-k",
-        "9",
-        "--spark-master",
-        "local[2]",
-    )
+    cluster = ("--spark-master", "local[2]")
+    outcome(run, "batch", index, queries, "-o", f"{answers}.spark", "-k", "9", *cluster)
     here, on_spark = (
         json.loads(Path(path).read_text("utf-8"))["results"]
         for path in (answers, f"{answers}.spark")
@@ -152,7 +133,7 @@ def test_checkout_home_and_temporary_folder_may_have_any_name(small_lake, tmp_pa
     }
 
     def pexeso(*arguments):
-        done = subprocess.run(
+        done = ran(
             [
                 sys.executable,
                 "-c",
@@ -161,10 +142,7 @@ def test_checkout_home_and_temporary_folder_may_have_any_name(small_lake, tmp_pa
             ],
             cwd=checkout,
             env=environment,
-            capture_output=True,
-            text=True,
             timeout=300,
-            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         loaded, _, said = done.stdout.partition("\n")

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import ran
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -100,11 +101,5 @@ run()
 
 
 def test_ctrl_c_is_told_in_a_word_while_modules_are_imported():
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED_WHILE_IMPORTING, "--version"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-    )
+    done = ran([sys.executable, "-c", INTERRUPTED_WHILE_IMPORTING, "--version"], cwd=ROOT)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "\nInterrupted.\n")

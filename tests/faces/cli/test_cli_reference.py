@@ -2,12 +2,12 @@
 
 import importlib.util
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import click
 import pytest
+from processes import ran
 
 from pexeso.faces.cli.main import cli
 from pexeso.faces.cli.options import WithVerbs
@@ -123,9 +123,7 @@ def test_the_twins_in_python_are_there(run):
         twin = twin.partition("Options:")[0]
         script += re.findall(r"import pexeso[.\w]*\w", twin)
         script += re.findall(r"(?<!import )pexeso(?:\.\w+)+", twin)
-    done = subprocess.run(
-        [sys.executable, "-c", "\n".join(script)], capture_output=True, text=True, check=False
-    )
+    done = ran([sys.executable, "-c", "\n".join(script)])
     assert (done.returncode, done.stderr) == (0, "")
 
 

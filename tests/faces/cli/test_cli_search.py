@@ -90,17 +90,8 @@ def test_the_n_best_and_a_threshold_together_both_hold(run, small_index, places)
 def test_nothing_on_a_terminal_can_be_forged_by_a_value(run, small_index, tmp_path):
     path = tmp_path / "evil.csv"
     path.write_text('place\n"\x1b[31mOslo"\n', encoding="utf-8")
-    result = run(
-        "search",
-        small_index,
-        f"{path}:place",
-        "-k",
-        1,
-        "--max-distance",
-        1,
-        "--explain",
-        "--no-rerank",
-    )
+    options = ("-k", 1, "--max-distance", 1, "--explain", "--no-rerank")
+    result = run("search", small_index, f"{path}:place", *options)
     assert "\x1b" not in result.stdout
     assert "\\x1b[31mOslo" in result.stdout
 

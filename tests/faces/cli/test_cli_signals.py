@@ -10,6 +10,7 @@ import time
 import psutil
 import pytest
 from long_runs import long_but
+from processes import ran
 
 from pexeso.build.diagnostics.info import last_report
 from pexeso.faces.cli.errors import Interrupted, Stopped
@@ -137,9 +138,7 @@ except KeyboardInterrupt as stopped:
 def test_a_signal_that_comes_while_c_calls_python_is_not_lost(number):
     command = [sys.executable, "-c", IN_A_CALLBACK, str(int(number))]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, env=environment, check=False
-    )
+    done = ran(command, timeout=120, env=environment)
     assert (done.stdout, done.stderr) == (f"{int(number)}\n", "")
 
 

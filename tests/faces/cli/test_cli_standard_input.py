@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from processes import ran
 
 import pexeso.faces.cli.options
 import pexeso.lake.containers.reader
@@ -137,12 +138,7 @@ def test_more_than_a_table_may_hold(outcome, monkeypatch):
 
 def test_a_closed_standard_input(outcome, monkeypatch):
     program = "from pexeso.faces.cli.main import main; main(['keys', '-'])"
-    done = subprocess.run(
-        ["bash", "-c", f'exec "{sys.executable}" -c "{program}" <&-'],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran(["bash", "-c", f'exec "{sys.executable}" -c "{program}" <&-'])
     assert (done.returncode, done.stdout, done.stderr) == (
         1,
         "",

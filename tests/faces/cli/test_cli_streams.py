@@ -10,6 +10,7 @@ import sys
 import tty
 
 import pytest
+from processes import ran
 
 from pexeso.faces.cli.main import main
 from pexeso.faces.cli.streams import SafeStream, without_control_characters
@@ -85,16 +86,8 @@ def test_formulas_are_neutralised_where_that_is_asked_for(command, run, small_in
 
 def test_formulas_are_neutralised_in_files_too(run, small_index, hostile, tmp_path):
     joined, conflicts = tmp_path / "joined.csv", tmp_path / "conflicts.csv"
-    arguments = (
-        "join",
-        small_index,
-        f"{hostile}:place",
-        "cities.csv:city",
-        "-o",
-        joined,
-        "--conflicts",
-        conflicts,
-    )
+    files = ("-o", joined, "--conflicts", conflicts)
+    arguments = ("join", small_index, f"{hostile}:place", "cities.csv:city", *files)
     assert run(*arguments, "--escape-formulas").exit_code == 0
     assert "\n'=1+1,'=2," in joined.read_text(encoding="utf-8")
     assert conflicts.is_file()
@@ -118,18 +111,8 @@ def test_edges_in_files_are_not_taken_for_escaped(fail, small_index, tmp_path):
     assert "--escape-formulas goes with --csv" in said
 
 
-@pytest.mark.parametrize("command", ["search", "explain", "join"])
-def test_every_command_that_writes_csv_has_the_option(run, command):
-    assert "--escape-formulas" in run(command, "--help-all").output
-
-
 def test_messages_have_no_control_characters_wherever_they_go(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "pexeso", "info", str(tmp_path / "\x1b[31mred")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran([sys.executable, "-m", "pexeso", "info", str(tmp_path / "\x1b[31mred")])
     assert done.returncode == 1
     assert "\\u001b[31mred" in done.stderr
     assert "\x1b" not in done.stderr
@@ -182,12 +165,9 @@ def test_a_part_that_the_system_took_is_not_all(tmp_path, unbuffered):
 )
 def test_a_closed_stream_is_told_or_passed_over(closed, code, said, unbuffered):
     command = [sys.executable, "-m", "pexeso", "rules", "--json"]
-    done = subprocess.run(
+    done = ran(
         ["bash", "-c", f'exec "$@" {closed}', "bash", *command],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        variables={"PYTHONUNBUFFERED": unbuffered},
     )
     assert done.returncode == code
     assert said in done.stdout + done.stderr

@@ -11,7 +11,6 @@ import pytest
 import pexeso
 from pexeso.faces.service.schema import defaults_of
 from pexeso.faces.service.transform import TransformRequest
-from pexeso.faces.service.verbs import Service
 from tests.transform.joins.small_tables import MAILS, NAMES, PEOPLE
 
 
@@ -46,12 +45,6 @@ def test_rows_and_keys_are_told_apart_where_no_program_joins(run, files):
     rows, keys = run("transform", f"{mine}:team", f"{theirs}:team").stdout.splitlines()[1:3]
     assert rows == "Rows of mine.csv joined: 2 of 3 (2 nearly equal)"
     assert keys.startswith("Keys joined by equal values or a program: 0.0 %")
-
-
-def test_a_service_answers_the_same(run, people, mails):
-    printed = json.loads(run("transform", people, mails, "--json").stdout)
-    request = {"verb": "transform", "source": str(people), "target": str(mails)}
-    assert json.loads(json.dumps(Service().answer(request))) == printed
 
 
 def test_saved_programs_join_new_rows(run, files, people, mails, tmp_path):

@@ -11,13 +11,6 @@ from pexeso.faces.service.lake import BrowseRequest
 from pexeso.faces.service.verbs import ServedIndex
 
 
-@pytest.fixture
-def copy(small_index, tmp_path, monkeypatch):
-    """Copy the index, and have it looked at whenever its state is asked."""
-    monkeypatch.setattr(served_module, "LOOK_EVERY", 0.0)
-    return shutil.copytree(small_index, tmp_path / "lake.pexeso")
-
-
 def test_a_turn_keeps_its_snapshot_while_another_one_reloads(copy):
     served = ServedIndex.of(str(copy))
     browse = BrowseRequest.of(index=str(copy))

@@ -14,13 +14,6 @@ from pexeso.faces.service.verbs import Service, run
 from pexeso.index import build_index
 
 
-@pytest.fixture
-def places(tmp_path):
-    path = tmp_path / "places.csv"
-    path.write_text("place,visits\nOslo,3\nrome,1\n MADRID ,2\nXyzzyx,1\n,4\n", encoding="utf-8")
-    return path
-
-
 def printed(*arguments):
     done = CliRunner().invoke(cli, [*map(str, arguments), "--json"], prog_name="pexeso")
     assert done.exit_code == 0, done.output
