@@ -64,13 +64,6 @@ def test_a_join_by_several_columns(index, mine):
     assert len(match.join(mine, many_to_many=True)) == 20_000
 
 
-def test_a_join_by_a_program(mine):
-    joined = pexeso.learn_transformation(mine[["town"]], mine[["town", "n"]])
-    with pytest.raises(InputError, match="many_to_many"):
-        joined.join()
-    assert len(joined.join(many_to_many=True)) == 20_000
-
-
 def test_the_command_line(folder, tmp_path):
     output = tmp_path / "out.parquet"
     words = ["join", str(folder / "ix"), f"{folder / 'mine.csv'}:town", "t.csv:town"]

@@ -1,6 +1,5 @@
 """Results as tables and as notebooks and terminals show them."""
 
-import sys
 from html.parser import HTMLParser
 
 import pandas as pd
@@ -10,7 +9,6 @@ import pytest
 
 import pexeso
 from pexeso.acquisition.results import AcquisitionPlan, PlanTable
-from pexeso.errors import MissingPackageError
 from pexeso.joins.enrichment.feature_selection import FeatureChoice
 from pexeso.joins.tables import Joined
 from pexeso.lake.frames.tables import Tabular
@@ -242,13 +240,6 @@ def test_how_cells_are_shown():
     page = html_table("", ["x"] * len(cells), [cells])
     shown = [cell.partition("</td>")[0] for cell in page.split("<td>")[1:]]
     assert shown == ["", "", "0.1235", "12,345", "True", "a", "b, ", "a, b, c, d, e and 2 more"]
-
-
-def test_without_polars_it_is_said_how_to_get_it(matches, monkeypatch):
-    monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(MissingPackageError, match=r"pip install 'pexeso\[polars\]', or take"):
-        matches.to_polars()
-    assert isinstance(matches.to_arrow(), pa.Table)
 
 
 def test_rows_must_be_told():
