@@ -189,16 +189,16 @@ def test_a_table_is_read_once_that_is_granted(database, tmp_path):  # noqa: F811
 
 
 def test_a_lost_connection_loses_nothing(database, tmp_path, monkeypatch):  # noqa: F811
-    database.run(*(text for n in range(12) for text in towns(f"t{n}", 5)))
+    database.run(*(text for n in range(5) for text in towns(f"t{n}", 5)))
     index = build_index(database.url, tmp_path / "ix")
     before = content(index)
-    database.run(*(f"INSERT INTO t{n} VALUES ('Kiel', 9, 1)" for n in range(12)))
+    database.run(*(f"INSERT INTO t{n} VALUES ('Kiel', 9, 1)" for n in range(5)))
     real, n_read = catalogues.Postgres._read, 0
 
     def read(self, cursor, *args):
         nonlocal n_read
         n_read += 1
-        if n_read == 7:
+        if n_read == 3:
             cursor.execute("SELECT pg_backend_pid()")
             [[number]] = cursor.fetchall()
             database.run(f"SELECT pg_terminate_backend({number})")
@@ -208,10 +208,10 @@ def test_a_lost_connection_loses_nothing(database, tmp_path, monkeypatch):  # no
         patched.setattr(catalogues.Postgres, "_read", read)
         with pytest.raises(PlaceError, match="broken off"):
             index.append()
-    assert n_read == 7
+    assert n_read == 3
     index = open_index(tmp_path / "ix")
     assert content(index) == before
-    assert index.append().changed == 12
+    assert index.append().changed == 5
     build_index(database.url, tmp_path / "new")
     assert content(index) == content(open_index(tmp_path / "new"))
 
