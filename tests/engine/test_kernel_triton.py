@@ -52,21 +52,10 @@ def test_in_a_process_of_its_own(name):
     interpreted, file, *chosen = RUNS[name]
     environment = {**os.environ, "TRITON_INTERPRET": interpreted, "OMP_NUM_THREADS": "1"}
     environment["PYTHONPATH"] = str(HERE.parent)
-    done = ran(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-x",
-            "-p",
-            "no:cacheprovider",
-            str(HERE / file),
-            *chosen,
-        ],
-        cwd=HERE.parent.parent,
-        env=environment,
-    )
+    quick = ["-p", "quick_interpreter"] if interpreted == "1" else []
+    options = ["-q", "-x", "-p", "no:cacheprovider", *quick]
+    command = [sys.executable, "-m", "pytest", *options, str(HERE / file), *chosen]
+    done = ran(command, cwd=HERE.parent.parent, env=environment)
     assert done.returncode == 0, done.stdout
     assert " passed" in done.stdout
 
