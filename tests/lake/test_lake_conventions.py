@@ -110,6 +110,13 @@ def test_text_that_was_encoded_twice_is_decoded_twice(encoding, places):
     assert read(encoded_again(twice, encoding)).columns[0].to_pylist() == places
 
 
+def test_text_of_which_a_part_was_encoded_twice_is_decoded_there():
+    towns = ["Málaga", "São Tomé", "Orléans", "Besançon", "Malmö"]
+    text = "\n".join(["town", *towns[:2], encoded_again("\n".join(towns[2:]), "cp1252")])
+    assert read(text).columns[0].to_pylist() == towns
+    assert read(text.replace("OrlÃ©ans", "AMANHÃ\u201d")).columns[0].to_pylist()[-1] == "MalmÃ¶"
+
+
 def test_one_apostrophe_of_windows_that_was_encoded_twice_is_one():
     assert read("place\nit\xe2\u20ac\u2122s\na\n").columns[0].to_pylist() == ["it\u2019s", "a"]
 
@@ -248,7 +255,11 @@ PLACES = {
     "cp1256": ["القاهرة بغداد الرياض دمشق"],
     "cp874": ["กระบี่ กรุงเทพมหานคร ขอนแก่น", "ภูเก็ต ตราด นครราชสีมา เลย น่าน"],
     "cp1257": ["Rīga Jūrmala Liepāja Jēkabpils Cēsis", "Šiauliai Panevėžys Mažeikiai Plungė"],
-    "iso8859_2": ["Łódź Świętochłowice Dąbrowa Płońsk Świdnica"],
+    "iso8859_2": [
+        "Łódź Świętochłowice Dąbrowa Płońsk Świdnica",
+        "Ślęza Węgry Dąbrowa Rzeszów Płock Mosąrz",
+    ],
+    "iso8859_15": ["10_€ 12_€ Œuf_3_€ 8_€", "5_€ 7_€"],
     "koi8_r": ["Москва Самара Казань Уфа Омск"],
     "koi8_u": ["Київ Львів Харків Запоріжжя Чернігів Вінниця Луцьк"],
     "iso8859_5": ["Москва Самара Казань Уфа Омск", "Мінск Гомель Магілёў Віцебск Гродна Брэст"],
@@ -294,6 +305,8 @@ def test_one_name_is_not_of_an_encoding_that_is_seldom_written(encoding, name):
         ("cp932", "広島 茨城 札幌 福岡 岐阜"),
         ("gb18030", "北京市 上海市 广州市 深圳市 天津市 重庆市"),
         ("big5", "臺北市 高雄市 臺中市 臺南市"),
+        ("big5", "id 縣市 臺北市 新北市 桃園市 臺中市 臺南市 高雄市"),
+        ("big5", "地區 旺角 尖沙咀 中環 元朗 沙田 荃灣"),
         ("cp949", "서울특별시 부산광역시 대구광역시 인천광역시"),
     ],
 )

@@ -34,10 +34,13 @@ from pexeso.lake.readers.conventions import (
 from pexeso.lake.readers.dialect import Dialect, detect_dialect
 from pexeso.lake.readers.encoding import (
     ENCODED_TWICE,
+    MIXED,
     Encoding,
     detect_encoding,
     encoded_once,
+    parts_encoded_once,
     with_marks,
+    with_other_lines,
 )
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.readers.table import (
@@ -248,7 +251,10 @@ def parse_delimited(
     encoding, data = _encoding(shown, data, options)
     notes = [encoding.note] if encoding.note else []
     twice = data = data.removesuffix(_END_OF_TEXT)
-    if encoding == Encoding("utf-8") and (data := encoded_once(twice)) is not twice:
+    if encoding == Encoding("utf-8"):
+        data = encoded_once(twice)
+        data = parts_encoded_once(twice) if data is twice else data
+    if data is not twice:
         notes.append(ENCODED_TWICE)
     original = data
     if encoding.name in ("utf-8", "utf-8-sig") and (data := with_marks(data)) is not original:
@@ -282,6 +288,8 @@ def _encoding(shown: str, data: bytes, options: ReadingOptions) -> tuple[Encodin
         return Encoding("utf-8", f"NUL characters were left out: {n_nulls:,}"), text
     if encoding is None:
         raise TableReadError(f"{shown} is binary, not delimited text.")
+    if encoding.note and encoding.name in ("utf-8", "cp1252") and (text := with_other_lines(data)):
+        return Encoding("utf-8", MIXED), text
     return encoding, data
 
 
