@@ -99,7 +99,7 @@ def find_beginning(
 
     n_comments: lines at the start that are comments, by `comment_lines`.
     """
-    rows = _numbered_rows(sample, dialect, complete)
+    rows = _once(_numbered_rows(sample, dialect, complete))
     if not rows:
         return Beginning()
     width = _usual_width([row for line, row in rows if line >= n_comments])
@@ -130,6 +130,14 @@ def _numbered_rows(sample: str, dialect: Dialect, complete: bool) -> list[tuple[
     if not complete and 1 < len(rows) < _MAX_ROWS:
         rows.pop()
     return rows
+
+
+def _once(rows: list[tuple[int, Row]]) -> list[tuple[int, Row]]:
+    """Return rows without those of words alone that are above already: a header again."""
+    first = {tuple(row): line for line, row in reversed(rows)}
+    return [
+        (line, row) for line, row in rows if first[tuple(row)] == line or any(map(kind_of, row))
+    ]
 
 
 def _usual_width(rows: Sequence[Row]) -> int:
@@ -273,11 +281,14 @@ def _is_title_of_plain(rows: list[Row], width: int) -> bool:
 def _header_rows(rows: list[Row], width: int) -> int:
     if has_gaps_of_data(rows, width):
         return 0
-    if width < 2 or len(rows) < 3 or _is_plain(rows, width):
+    if len(rows) < 3 or _is_plain(rows, width):
         return 1
-    kinds = column_kinds(rows[2:] if len(rows) > 3 else rows[1:], width)
+    n_above = _MAX_FOUND_HEADER if len(rows) > 2 * _MAX_FOUND_HEADER else min(2, len(rows) - 2)
+    kinds = column_kinds(rows[n_above:], width)
     n_alike, n_other = compare(rows[0], kinds)
-    if not n_other and not _are_numbers_as_names(rows, kinds):
+    if (are_names := _are_numbers_as_names(rows, kinds)) and not n_other:
+        n_alike = 0
+    if not n_other and not are_names:
         # One number among names of words is a name as well as a value.
         if n_alike >= (1 if width <= _FEW_COLUMNS else 2):
             return 0
@@ -343,15 +354,17 @@ def _are_numbers_as_names(rows: list[Row], kinds: Sequence[str | None]) -> bool:
 
 
 def _are_years_in_order(cells: Sequence[str]) -> bool:
-    """Return whether cells are numbers of four digits that rise, or fall, by the same few.
+    """Return whether cells are numbers of four digits that all rise, or all fall, by a few.
 
     Calendars of other eras have such years. Two must follow each other.
     """
     if not all(len(c) == 4 and c.isascii() and c.isdigit() for c in cells):
         return False
-    steps = {int(after) - int(before) for before, after in pairwise(cells)}
+    steps = [int(after) - int(before) for before, after in pairwise(cells)]
     most_apart = _MOST_YEARS_APART if len(cells) > _MIN_YEARS_BESIDE else 1
-    return len(steps) == 1 and 0 < abs(steps.pop()) <= most_apart
+    return bool(steps) and (
+        0 < min(steps) <= max(steps) <= most_apart or -most_apart <= min(steps) <= max(steps) < 0
+    )
 
 
 def _recurs(rows: list[Row], width: int) -> bool:
@@ -368,7 +381,9 @@ def _recurs(rows: list[Row], width: int) -> bool:
         for i in positions
     ]
     max_repeats = max(Counter(chain.from_iterable(repeats)).values(), default=0)
-    return 2 * sum(map(bool, repeats)) > len(positions) >= 2 * max_repeats
+    if max_repeats == len(positions) or max_repeats > max(2, len(positions) / 2):
+        return False
+    return 2 * sum(map(bool, repeats)) > len(positions)
 
 
 def _continues_header(rows: list[Row], n: int, kinds: Sequence[str | None]) -> bool:

@@ -166,10 +166,13 @@ _TAKEN_FOR = ("cp1252", "cp1251", "cp1250", "mac_roman", "cp437", "cp850")
 # Of few languages; what UTF-8 has two bytes for.
 _ODD_LETTERS = re.compile("[\u0180-\u019f\u01a2-\u01ae\u01b1-\u0217\u021c-\u036f\u0530-\u07ff]")
 _LONG_RUN = 3
-# ``Ã`` or ``Â`` before a mark of Windows-1252: no text has two such pairs before small letters.
-_TWICE = re.compile(
-    rb"\xc3[\x82\x83](?:\xc2[\x80-\xbf]|\xc5[\x92\x93\xa0\xa1\xb8\xbd\xbe]|\xc6\x92|\xcb[\x86\x9c]"
+# ``Ã``, ``Â`` or ``â€`` before a mark of Windows-1252: no text has two such before small letters.
+_MARK = (
+    rb"(?:\xc2[\x80-\xbf]|\xc5[\x92\x93\xa0\xa1\xb8\xbd\xbe]|\xc6\x92|\xcb[\x86\x9c]"
     rb"|\xe2(?:\x80[\x93-\xba]|\x82\xac|\x84\xa2))"
+)
+_TWICE = re.compile(
+    rb"\xc3[\x82\x83]%b|\xc3\xa2(?:\xc2[\x80-\x8f]|\xe2\x82\xac)%b" % (_MARK, _MARK)
 )
 # Letters with accents begin so, marks, and the mark of a byte order.
 _SURELY_TWICE = (b"\xc3\x82", b"\xc3\x83", b"\xc3\xaf", b"\xc3\xa2\xe2", b"\xc3\xa2\xc2\x80")
