@@ -99,13 +99,25 @@ def find_beginning(
 
     n_comments: lines at the start that are comments, by `comment_lines`.
     """
-    rows = _once(_numbered_rows(sample, dialect, complete))
+    rows = _numbered_rows(sample, dialect, complete)
+    gap = 0 if at_start or n_comments else _first_gap(sample)
+    return table_beginning(rows, n_comments=n_comments, at_start=at_start, gap=gap)
+
+
+def table_beginning(
+    rows: list[tuple[int, Row]], *, n_comments: int = 0, at_start: bool = False, gap: int = 0
+) -> Beginning:
+    """Return where the table begins in rows with the numbers of their lines.
+
+    gap: number of the first blank line below another one.
+    """
+    rows = _once(rows)
     if not rows:
         return Beginning()
     width = _usual_width([row for line, row in rows if line >= n_comments])
     start = 0 if at_start else _start(rows, width, n_comments)
-    if not at_start and start == 0 and not n_comments:
-        start = _rows_above_gap(sample, rows, width)
+    if start == 0 and gap:
+        start = _rows_above_gap(gap, rows, width)
     table = [row for _, row in rows[start:]]
     if not at_start and start == 0 and not n_comments and _is_title_of_plain(table, width):
         start, table = 1, table[1:]
@@ -213,14 +225,13 @@ def _rows_above_blank(rows: list[Row], width: int) -> int:
     return 0
 
 
-def _rows_above_gap(sample: str, rows: list[tuple[int, Row]], width: int) -> int:
+def _rows_above_gap(gap: int, rows: list[tuple[int, Row]], width: int) -> int:
     """Return how many rows are above the table where a blank line parts them from it.
 
     They are facts such as ``Created,2021-03-04``: each has fewer cells than the table has columns,
     and the row behind the blank line has a name for each. A narrower table is none of them.
     """
-    gap = _first_gap(sample)
-    n = sum([line < gap for line, _ in rows]) if gap else 0
+    n = sum([line < gap for line, _ in rows])
     below = [row for _, row in rows[n:]]
     if not n or len(below) <= _MIN_ROWS or any(len(row) >= width for _, row in rows[:n]):
         return 0
@@ -251,6 +262,8 @@ def _stands_above(row: Row, values: list[str], width: int) -> bool:
     if len(row) < width and len(values) < width:
         n_words = sum(len(value.split()) for value in values)
         if len(values) == 2 and n_words > _TITLE_WORDS and len(values[0].split()) > 1:
+            return True
+        if len(values) == 2 and values[0].rstrip().endswith(":"):
             return True
     return (
         width >= 4
@@ -340,8 +353,8 @@ def _are_numbers_as_names(rows: list[Row], kinds: Sequence[str | None]) -> bool:
     # A date or code like those below it names no column, and nor do other numbers beside it.
     if not cells or len(cells) < len(positions):
         return False
-    if are_years:
-        return True
+    if are_years:  # one column of years has one above them as often
+        return not all(map(is_year, chain.from_iterable(below)))
     if not all(cell.isascii() and cell.isdigit() for cell in cells):
         return False
     numbers = [int(cell) for cell in cells]
