@@ -17,10 +17,10 @@ import tempfile
 import zipfile
 import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -30,13 +30,10 @@ from pexeso.errors import TableReadError
 from pexeso.lake.columns import no_such_table
 from pexeso.lake.readers.beginning import join_header, table_beginning
 from pexeso.lake.readers.conventions import (
-    MIN_FULLER,
-    begin_of,
     document_of,
-    is_marked,
-    is_sure,
     other_table,
     repeats_header,
+    rows_below,
     without_total,
 )
 from pexeso.lake.readers.table import MAX_COLUMNS, FileSource, ReadingBudget, check_width
@@ -76,17 +73,14 @@ def find_table(rows: Sequence[Row], merged: Sequence[Merged] = ()) -> TablePlace
     grid = _Grid(rows)
     if not grid.filled:
         return None
-    columns = grid.columns(0, len(rows))
-    # As in a text: blank lines are none, and those of few values may end with the last of them.
-    texts = [
-        (number, [_name(rows[number][column]) for column in columns[: grid.width(number, columns)]])
-        for number in grid.filled[:_ROWS_OF_BEGIN]
-    ]
+    texts = grid.texts(grid.filled[:_ROWS_OF_BEGIN], _FEW_VALUES)
     gaps = (after - 1 for before, after in pairwise(grid.filled) if after - before > 1)
-    beginning = table_beginning(texts, gap=next(gaps, 0))
+    beginning = table_beginning(list(zip(grid.filled, texts, strict=False)), gap=next(gaps, 0))
     heads = [n for n in grid.filled if n >= beginning.n_lines][: beginning.n_header_rows]
     first = heads[-1] + 1 if heads else beginning.n_lines
-    end = grid.end(first - 1)
+    end = grid.filled[-1] + 1
+    last_rows = grid.texts(range(max(first, end - _ROWS_LOOKED_AT), end))
+    end = max(first, end - rows_below(last_rows, max(map(len, last_rows), default=0)))
     columns = grid.columns(beginning.n_lines, end)
     notes = grid.notes(beginning.n_lines, end)
     names = [""] * len(columns)
@@ -115,56 +109,24 @@ class _Grid:
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.rows = rows
-        self._begins: dict[int, set[str]] = {}
         counts = [sum(not is_blank(value) for value in row) for row in rows]
         self.counts = counts
         self.filled = [number for number, count in enumerate(counts) if count]
-        sample = sorted((counts[n] for n in self.filled[:_ROWS_LOOKED_AT]), reverse=True)
-        # The largest block of cells that as many rows fill.
-        areas = [(count * (number + 1), count) for number, count in enumerate(sample)]
-        self.usual = max(areas, default=(0, 0))[1]
 
-    def width(self, number: int, columns: Sequence[int]) -> int:
-        values = [not is_blank(self.rows[number][column]) for column in columns]
-        return len(values) - (values[::-1].index(True) if self.counts[number] <= _FEW_VALUES else 0)
+    def texts(self, numbers: Iterable[int], n_few: int = 0) -> list[list[str]]:
+        """Return rows as those of a text: some end with the last of their values.
 
-    def end(self, head: int) -> int:
-        """Return the row after the last one of the table: footnotes do not belong to it."""
-        last = self.filled[-1]
-        end = last + 1
-        if self.usual < 2:
-            return end
-        number = last
-        table = [row for row in self.filled if row > head]
-        n_above, n_fuller = len(table), sum(self.counts[row] > 1 for row in table)
-        while number > head + 1 and self.counts[number] <= 1:
-            column = next((c for c, v in enumerate(self.rows[number]) if not is_blank(v)), None)
-            n_above -= column is not None
-            are_fuller = n_fuller >= MIN_FULLER * n_above
-            if column is None:
-                end = number if are_fuller else end
-            elif self._is_note(number, column, head) and (
-                are_fuller or is_sure(str(self.rows[number][column]))
-            ):
-                end = number
-            elif not isinstance(self.rows[number][column], str):
-                break
-            number -= 1
-        return max(end, head + 1)
-
-    def _is_note(self, number: int, column: int, head: int) -> bool:
-        """Return whether the one cell of a row begins like a note; names may begin so too.
-
-        Where a blank row comes before it, all that follows that row is left out anyway.
+        They have few values, or one below a blank row.
         """
-        text = self.rows[number][column]
-        if not isinstance(text, str):
-            return False
-        if column not in self._begins:
-            wide = (n for n in reversed(self.filled) if self.counts[n] > 1 and n > head)
-            cells = (self.rows[n][column] for n in islice(wide, _ROWS_LOOKED_AT))
-            self._begins[column] = {begin_of(cell) for cell in cells if isinstance(cell, str)}
-        return is_marked(text, self._begins[column], is_like_a_row=True)
+        columns = self.columns(0, len(self.rows))
+        texts = []
+        for number in numbers:
+            cells = [_name(self.rows[number][column]) for column in columns]
+            limit = max(n_few, number > 0 and not self.counts[number - 1])
+            while cells and not cells[-1] and self.counts[number] <= limit:
+                cells.pop()
+            texts.append(cells)
+        return texts
 
     def columns(self, top: int, end: int) -> list[int]:
         seen: set[int] = set()
