@@ -105,16 +105,21 @@ def find_beginning(
 
 
 def table_beginning(
-    rows: list[tuple[int, Row]], *, n_comments: int = 0, at_start: bool = False, gap: int = 0
+    rows: list[tuple[int, Row]],
+    *,
+    n_comments: int = 0,
+    at_start: bool = False,
+    gap: int = 0,
+    min_width: int = 1,
 ) -> Beginning:
     """Return where the table begins in rows with the numbers of their lines.
 
-    gap: number of the first blank line below another one.
+    gap: number of the first blank line below another one; min_width: cells of a row of the table.
     """
     rows = _once(rows)
     if not rows:
         return Beginning()
-    width = _usual_width([row for line, row in rows if line >= n_comments])
+    width = _usual_width([r for line, r in rows if line >= n_comments and len(r) >= min_width])
     start = 0 if at_start else _start(rows, width, n_comments)
     if start == 0 and gap:
         start = _rows_above_gap(gap, rows, width)

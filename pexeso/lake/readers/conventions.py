@@ -360,7 +360,7 @@ def _n_filled(row: Sequence[object]) -> int:
 
 
 def _plain(cell: object) -> object:
-    return cell.strip(_SPACES).casefold() if isinstance(cell, str) else cell
+    return "" if cell is None else cell.strip(_SPACES).casefold() if isinstance(cell, str) else cell
 
 
 def without_total(columns: list[pa.Array], notes: list[str]) -> list[pa.Array]:

@@ -58,6 +58,7 @@ class TablePlace:
     first: int
     end: int
     notes: list[str] = field(default_factory=list)
+    header: list[list[str]] = field(default_factory=list)
 
 
 def is_blank(value: object) -> bool:
@@ -75,7 +76,9 @@ def find_table(rows: Sequence[Row], merged: Sequence[Merged] = ()) -> TablePlace
         return None
     texts = grid.texts(grid.filled[:_ROWS_OF_BEGIN], _FEW_VALUES)
     gaps = (after - 1 for before, after in pairwise(grid.filled) if after - before > 1)
-    beginning = table_beginning(list(zip(grid.filled, texts, strict=False)), gap=next(gaps, 0))
+    numbered = list(zip(grid.filled, texts, strict=False))
+    min_width = min(2, max(map(len, texts)))
+    beginning = table_beginning(numbered, gap=next(gaps, 0), min_width=min_width)
     heads = [n for n in grid.filled if n >= beginning.n_lines][: beginning.n_header_rows]
     first = heads[-1] + 1 if heads else beginning.n_lines
     end = grid.filled[-1] + 1
@@ -83,7 +86,7 @@ def find_table(rows: Sequence[Row], merged: Sequence[Merged] = ()) -> TablePlace
     end = max(first, end - rows_below(last_rows, max(map(len, last_rows), default=0)))
     columns = grid.columns(beginning.n_lines, end)
     notes = grid.notes(beginning.n_lines, end)
-    names = [""] * len(columns)
+    names, named = [""] * len(columns), []
     if heads:
         header = {number: list(map(_name, rows[number])) for number in heads}
         for top, left, _, right in merged:
@@ -101,7 +104,7 @@ def find_table(rows: Sequence[Row], merged: Sequence[Merged] = ()) -> TablePlace
         if place is not None:
             place.notes.append(other[1])
         return place
-    return TablePlace(names, columns, first, end, notes)
+    return TablePlace(names, columns, first, end, notes, named)
 
 
 class _Grid:
@@ -315,7 +318,7 @@ def _read(
     body = [row for row in rows[table_place.first : table_place.end] if not all(map(is_blank, row))]
     del rows
     cells = ([row[column] for column in table_place.columns] for row in body)
-    repeats = [repeats_header(row, table_place.names) for row in cells]
+    repeats = [any(repeats_header(row, names) for names in table_place.header) for row in cells]
     if any(repeats):
         body = [row for row, is_header in zip(body, repeats, strict=True) if not is_header]
         notes.append(f"rows that repeat the header were left out: {sum(repeats):,}")

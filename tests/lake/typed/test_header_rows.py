@@ -63,6 +63,10 @@ def test_the_header_is_that_of_a_text_with_the_same_cells() -> None:
     units = find_table([head, [_] * 5, [_, "[kg]", "[kg]", "[m]", "[m]"], *body])
     assert (units.names[1:3], units.first) == (["low [kg]", "high [kg]"], 3)
     assert units.notes == ["the header has 2 rows: their names were joined"]
+    titles = [["Table 12411"], ["Towns"], ["Numbers"], ["of people"]]
+    titles = [[*title, _, _, _, _] for title in titles]
+    days = find_table([*titles, [_, "low", "high", "1.1.2019", "1.1.2020"], *body])
+    assert (days.first, days.names[1]) == (5, "low")
     mail = [["ann@x.org", "Ann"], ["bo@x.org", "Bo"], ["cy@x.org", "Cy"], ["di@x.org", "Di"]]
     assert find_table(mail).first == 0
     codes = [
