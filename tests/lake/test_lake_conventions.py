@@ -99,6 +99,7 @@ def test_means_below_a_table_are_left_out_with_totals():
     for below in ("Total;7;14,6\nAverage;2,33;4,87\n", "I alt;7;14,6\n", "Mittelwert:;2;4,9\n"):
         assert read(rows + below).n_rows == 3
     assert read(rows + "Average;3;5,1\n").n_rows == 4
+    assert read("stat;n\nmin;1\nmax;9\nmean;5\n").n_rows == 3
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ _NOUNS = (
     r"sources?|notes?|footnotes?|remarks?|disclaimer|quellen?|anmerkung(?:en)?|hinweise?|fuentes?"
     r"|notas?|remarques?|fonte|nota bene|legend|key|citation|contact|copyright|licen[cs]e"
     r"|stand|bron|kilder?|källa|lähde|źródło|uwagi?|zdroj|forrás|kaynak|πηγή|источник|примечани[ея]"
-    r"|джерело|المصدر|資料|资料来源|数据来源|資料來源|出典|出所|注|备注|備註|자료|출처|주"
+    r"|джерело|المصدر|資料|资料来源|数据来源|資料來源|出典|出所|注|备注|備註|자료|출처|주|ที่มา|หมายเหตุ"
 )
 _DONE = r"updated|generated|exported|downloaded|retrieved|created|prepared by|compiled by"
 _SELDOM_NAMES = r"last updated|end of (?:file|data|report|table)"
@@ -436,7 +436,7 @@ def _is_total(columns: list[pa.Array], n_above: int, row: int) -> bool:
     """Return whether a row is the total of the first ones, or empty; odd names need more rows."""
     begin = _begin(columns, row)
     is_mean = _MEAN.fullmatch(begin) is not None
-    is_plain = is_mean or _TOTAL_ALONE.fullmatch(begin) is not None
+    is_plain = _TOTAL_ALONE.fullmatch(begin) is not None
     may_count = is_plain and begin.lower() != "all"
     added = (
         _ends_in_sum(
