@@ -203,16 +203,11 @@ def is_marked(text: str, begins: Iterable[str], *, is_like_a_row: bool) -> bool:
         return False
     ends_so = text.rstrip(" \t)\"'").endswith(".")
     is_sentence = len(text.split()) > _WORDS_OF_A_NOTE and ends_so
-    if is_like_a_row and not (is_sure(text) or is_sentence):
+    if is_like_a_row and not (_SURE.match(text) or is_sentence):
         return False
-    if is_sure(text) and not is_like_a_row:
+    if _SURE.match(text) and not is_like_a_row:
         return True
     return begin_of(text) not in begins
-
-
-def is_sure(text: str) -> bool:
-    """Return whether a text begins as a note does and no name."""
-    return bool(_SURE.match(text))
 
 
 def begin_of(text: str) -> str:
@@ -248,7 +243,7 @@ def _is_note(
     if not values:
         return False
     n_words, is_short = len(values[0].split()), len(row) < width
-    if not is_sure(row[0]) and not _are_fuller(above, len(values)):
+    if not _SURE.match(row[0]) and not _are_fuller(above, len(values)):
         return False
     # A line above that lacks delimiters may be a note too, and says nothing of the table's rows.
     begins = (begin_of(other[0]) for other in above if len(other) >= width)

@@ -76,8 +76,7 @@ def find_table(rows: Sequence[Row], merged: Sequence[Merged] = ()) -> TablePlace
         return None
     texts = grid.texts(grid.filled[:_ROWS_OF_BEGIN], _FEW_VALUES)
     gaps = (after - 1 for before, after in pairwise(grid.filled) if after - before > 1)
-    numbered = list(zip(grid.filled, texts, strict=False))
-    min_width = min(2, max(map(len, texts)))
+    numbered, min_width = list(zip(grid.filled, texts, strict=False)), min(2, max(map(len, texts)))
     beginning = table_beginning(numbered, gap=next(gaps, 0), min_width=min_width)
     heads = [n for n in grid.filled if n >= beginning.n_lines][: beginning.n_header_rows]
     first = heads[-1] + 1 if heads else beginning.n_lines
@@ -112,9 +111,8 @@ class _Grid:
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.rows = rows
-        counts = [sum(not is_blank(value) for value in row) for row in rows]
-        self.counts = counts
-        self.filled = [number for number, count in enumerate(counts) if count]
+        self.counts = [sum(not is_blank(value) for value in row) for row in rows]
+        self.filled = [number for number, count in enumerate(self.counts) if count]
 
     def texts(self, numbers: Iterable[int], n_few: int = 0) -> list[list[str]]:
         """Return rows as those of a text: some end with the last of their values.
