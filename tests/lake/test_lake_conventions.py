@@ -94,6 +94,14 @@ def test_totals_are_sums_in_the_notation_of_people(amounts):
     assert read(f"town;amount\n{rows}".replace("3", "7")).n_rows == 4
 
 
+def test_means_below_a_table_are_left_out_with_totals():
+    rows = "town;n;share\nOslo;1;2,5\nBern;2;3,1\nLima;4;9,0\n"
+    for below in ("Total;7;14,6\nAverage;2,33;4,87\n", "I alt;7;14,6\n", "Mittelwert:;2;4,9\n"):
+        assert read(rows + below).n_rows == 3
+    assert read(rows + "Average;3;5,1\n").n_rows == 4
+    assert read("stat;n\nmin;1\nmax;9\nmean;5\n").n_rows == 3
+
+
 @pytest.mark.parametrize(
     "encoding", ["cp1252", "latin-1", "cp1250", "cp1251", "mac_roman", "cp437", "cp850"]
 )
@@ -108,6 +116,13 @@ def test_text_that_was_encoded_twice_is_decoded_twice(encoding, places):
     assert table.columns[0].to_pylist() == places
     assert table.notes == ["the text was encoded as UTF-8 twice: it was decoded once more"]
     assert read(encoded_again(twice, encoding)).columns[0].to_pylist() == places
+
+
+def test_text_of_which_a_part_was_encoded_twice_is_decoded_there():
+    towns = ["Málaga", "São Tomé", "Orléans", "Besançon", "Malmö"]
+    text = "\n".join(["town", *towns[:2], encoded_again("\n".join(towns[2:]), "cp1252")])
+    assert read(text).columns[0].to_pylist() == towns
+    assert read(text.replace("OrlÃ©ans", "AMANHÃ\u201d")).columns[0].to_pylist()[-1] == "MalmÃ¶"
 
 
 def test_one_apostrophe_of_windows_that_was_encoded_twice_is_one():
@@ -203,6 +218,7 @@ def test_a_narrower_table_above_a_blank_line_is_not_left_out():
 
 
 def test_tags_below_the_header_are_no_row():
+    assert read("agency\tsite\tlat\n5s\t15s\t16n\nUSGS\t0101\t46.7\nUSGS\t0102\t47.1\n").n_rows == 2
     table = read("Country,People,Note\n#country,#affected +f,\nKenya,5,a\nChad,7,b\n")
     assert table.names == ["Country", "People", "Note"]
     assert rows_of(table) == [["Kenya", "5", "a"], ["Chad", "7", "b"]]
@@ -248,7 +264,11 @@ PLACES = {
     "cp1256": ["القاهرة بغداد الرياض دمشق"],
     "cp874": ["กระบี่ กรุงเทพมหานคร ขอนแก่น", "ภูเก็ต ตราด นครราชสีมา เลย น่าน"],
     "cp1257": ["Rīga Jūrmala Liepāja Jēkabpils Cēsis", "Šiauliai Panevėžys Mažeikiai Plungė"],
-    "iso8859_2": ["Łódź Świętochłowice Dąbrowa Płońsk Świdnica"],
+    "iso8859_2": [
+        "Łódź Świętochłowice Dąbrowa Płońsk Świdnica",
+        "Słowacja Węgry Białoruś Azja_Środkowa",
+    ],
+    "iso8859_15": ["10_€ 12_€ Œuf_3_€ 8_€", "5_€ 7_€"],
     "koi8_r": ["Москва Самара Казань Уфа Омск"],
     "koi8_u": ["Київ Львів Харків Запоріжжя Чернігів Вінниця Луцьк"],
     "iso8859_5": ["Москва Самара Казань Уфа Омск", "Мінск Гомель Магілёў Віцебск Гродна Брэст"],
@@ -294,6 +314,7 @@ def test_one_name_is_not_of_an_encoding_that_is_seldom_written(encoding, name):
         ("cp932", "広島 茨城 札幌 福岡 岐阜"),
         ("gb18030", "北京市 上海市 广州市 深圳市 天津市 重庆市"),
         ("big5", "臺北市 高雄市 臺中市 臺南市"),
+        ("big5", "id 縣市 臺北市 新北市 桃園市 臺中市 臺南市 高雄市"),
         ("cp949", "서울특별시 부산광역시 대구광역시 인천광역시"),
     ],
 )

@@ -35,6 +35,8 @@ def test_what_stands_above_the_header_is_left_out(above, n_lines):
     [
         ("\nSource: Office of Statistics\n", "1 (Source: Office of Statistics)"),
         ("* preliminary\n", "1 (* preliminary)"),
+        ("\u203b 速報値\n資料\uff1a総務省\n", "2 (\u203b 速報値)"),
+        ("Stand: 1.1.2020\n", "1 (Stand: 1.1.2020)"),
         ("\n\nNotes:\n(1) Rounded, to tens.\n(2) Final.\n", "3 (Notes:)"),
         (",,\nSource: Office of Statistics,,\n", "1 (Source: Office of Statistics)"),
         ("Figures of Lima are those of 2017.\n", "1 (Figures of Lima are those of 2017.)"),
@@ -141,6 +143,18 @@ def test_a_first_row_of_data_is_no_header():
     assert table.notes == ["there is no header: the first row is data, and columns have no names"]
     beside_words = read("Ann,Oslo,1\nBo,Bern,87\nCy,Graz,16\nDi,Lima,36\n")
     assert (beside_words.names, beside_words.n_rows) == (["", "", ""], 4)
+    for rows in (
+        "12\n15\n9\n22\n",
+        "AB-12\nAB-13\nCX-40\nCX-41\n",
+        "ann@x.org,Ann\nbo@x.org,Bo\ncy@y.org,Cy\ndi@y.org,Di\n",
+        "http://a.org/x,Ann\nhttp://b.org/,Bo\nhttps://c.org,Cy\nhttp://d.org,Di\n",
+    ):
+        assert read(rows).n_rows == 4
+    assert read("2019\n15\n9\n22\n").n_rows == read("0\n15\n9\n22\n").n_rows == 3
+    adults = (
+        "?,gov,11th,no\n38,own,HS,no\n53,own,11th,yes\n28,gov,BA,no\n37,own,MA,no\n4,gov,MA,no\n"
+    )
+    assert read(adults).n_rows == 6
     words = "Oslo,Norway\nBergen,Norway\nLyon,France\nOslo,Kenya\nNice,France\nTurin,Italy\n"
     assert read(words).n_rows == 6
 
@@ -170,8 +184,70 @@ def test_a_header_of_two_rows_is_joined():
         assert table.names == names
         assert table.notes == ["the header has 2 rows: their names were joined"]
         assert rows_of(table) == [line.split(",") for line in body.splitlines()]
-    units = read("Country,a,b,c,d\n,kg,kg,m,m\n" + body)
-    assert units.names == ["Country", "a kg", "b kg", "c m", "d m"]
+    units = "Country,a,b,c,d\n,kg,kg,m2,m2\n"
+    for table in (read(units + body), read(units + body + units + body)):
+        assert table.names == ["Country", "a kg", "b kg", "c m2", "d m2"]
+        assert table.n_rows in (4, 8)
+    years = read("Country,2019,,2020,\n,Men,Women,Men,Women\n" + body)
+    assert years.names == ["Country", "2019 Men", "2019 Women", "2020 Men", "2020 Women"]
+    three = "Country,Births,,Deaths,\n,2019,2020,2019,2020\n,No.,No.,No.,No.\n"
+    assert read(three + body + body).names[1:3] == ["Births 2019 No.", "Births 2020 No."]
+
+
+def test_a_title_is_above_a_header_that_is_repeated():
+    table = read(
+        "Page 1,,\nid,town,n\n1,Oslo,4\n2,Rome,5\nPage 2,,\nid,town,n\n3,Bern,6\n4,Ulm,7\n"
+    )
+    assert (table.names, table.n_rows) == (["id", "town", "n"], 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "n_lines"),
+    [
+        ("id,town\n--,----\n1,Oslo\n2,Rome\n3,Bern\n\n(3 rows affected)\n", 1),
+        ("| id | town |\n|---|:---|\n| 1 | Oslo |\n| 2 | Rome |\n| 3 | Bern |\n", 1),
+        ("id;town\n1;Oslo\n2;Rome\n3;Bern\n__________\nQuelle: Amt\n", 1),
+        (
+            "+----+------+\n| id | town |\n+----+------+\n| 1  | Oslo |\n| 2  | Rome |\n"
+            "| 3  | Bern |\n+----+------+\n3 rows in set (0.00 sec)\n",
+            2,
+        ),
+    ],
+)
+def test_lines_that_are_drawn_are_no_rows(text, n_lines):
+    table = read(text)
+    names = [position for position, name in enumerate(table.names) if name]
+    assert [table.names[position] for position in names] == ["id", "town"]
+    assert [[row[at].strip() for at in names] for row in rows_of(table)] == [
+        ["1", "Oslo"],
+        ["2", "Rome"],
+        ["3", "Bern"],
+    ]
+    assert f"lines of dashes were left out: {n_lines}" in table.notes
+    assert read("id,a,b,c\n1,-,-,-\n-,-,-,-\n3,x,y,z\n").n_rows == 3
+
+
+def test_quotation_marks_around_whole_lines_are_left_out():
+    text = '"id,""town"",n"\n"1,""Oslo, N"",3"\n"2,""Rome"",4"\n"3,""Bern"",5"\n'
+    table = read(text)
+    assert [table.names, *rows_of(table)] == [
+        ["id", "town", "n"],
+        ["1", "Oslo, N", "3"],
+        ["2", "Rome", "4"],
+        ["3", "Bern", "5"],
+    ]
+    assert table.notes == ["quotation marks around whole lines were left out"]
+    names = '"Doe, Ann, Dr"\n"Roe, Bo, Dr"\n"Poe, Cy, Dr"\n'
+    for kept in (f'"Last, First, Title"\n{names}', f'"name"\n{names}', f"name\n{names}"):
+        assert len(read(kept).names) == 1
+
+
+@pytest.mark.parametrize("delimiter", ["::", "||"])
+def test_a_delimiter_may_be_doubled(delimiter):
+    text = "1::Heat: A Film::Crime\n2::Babe::Comedy, Drama\n3::Jumanji::Adventure\n"
+    table = read(text.replace("::", delimiter))
+    assert rows_of(table) == [line.split("::") for line in text.splitlines()]
+    assert len(read("a|b|c|d\n1||x|\n2||y|\n3||z|\n").names) == 4
 
 
 @pytest.mark.parametrize(
@@ -184,7 +260,9 @@ def test_odd_first_rows_are_data(first):
     assert table.n_rows == 4
 
 
-@pytest.mark.parametrize("years", ["2556,2555,2554", "1397,1398,1399", "2550,2553,2556"])
+@pytest.mark.parametrize(
+    "years", ["2556,2555,2554", "1397,1398,1399", "2550,2553,2556", "1390,1395,1398"]
+)
 def test_years_of_other_eras_are_names(years):
     table = read(f"Province,{years}\nTrat,5,8,7\nLoei,6,5,5\nNan,9,4,6\n")
     assert (table.names, table.n_rows) == (["Province", *years.split(",")], 3)

@@ -100,12 +100,29 @@ def find_beginning(
     n_comments: lines at the start that are comments, by `comment_lines`.
     """
     rows = _numbered_rows(sample, dialect, complete)
+    gap = 0 if at_start or n_comments else _first_gap(sample)
+    return table_beginning(rows, n_comments=n_comments, at_start=at_start, gap=gap)
+
+
+def table_beginning(
+    rows: list[tuple[int, Row]],
+    *,
+    n_comments: int = 0,
+    at_start: bool = False,
+    gap: int = 0,
+    min_width: int = 1,
+) -> Beginning:
+    """Return where the table begins in rows with the numbers of their lines.
+
+    gap: number of the first blank line below another one; min_width: cells of a row of the table.
+    """
+    rows = _once(rows)
     if not rows:
         return Beginning()
-    width = _usual_width([row for line, row in rows if line >= n_comments])
+    width = _usual_width([r for line, r in rows if line >= n_comments and len(r) >= min_width])
     start = 0 if at_start else _start(rows, width, n_comments)
-    if not at_start and start == 0 and not n_comments:
-        start = _rows_above_gap(sample, rows, width)
+    if start == 0 and gap:
+        start = _rows_above_gap(gap, rows, width)
     table = [row for _, row in rows[start:]]
     if not at_start and start == 0 and not n_comments and _is_title_of_plain(table, width):
         start, table = 1, table[1:]
@@ -130,6 +147,14 @@ def _numbered_rows(sample: str, dialect: Dialect, complete: bool) -> list[tuple[
     if not complete and 1 < len(rows) < _MAX_ROWS:
         rows.pop()
     return rows
+
+
+def _once(rows: list[tuple[int, Row]]) -> list[tuple[int, Row]]:
+    """Return rows without those of words alone that are above already: a header again."""
+    first = {tuple(row): line for line, row in reversed(rows)}
+    return [
+        (line, row) for line, row in rows if first[tuple(row)] == line or any(map(kind_of, row))
+    ]
 
 
 def _usual_width(rows: Sequence[Row]) -> int:
@@ -205,14 +230,13 @@ def _rows_above_blank(rows: list[Row], width: int) -> int:
     return 0
 
 
-def _rows_above_gap(sample: str, rows: list[tuple[int, Row]], width: int) -> int:
+def _rows_above_gap(gap: int, rows: list[tuple[int, Row]], width: int) -> int:
     """Return how many rows are above the table where a blank line parts them from it.
 
     They are facts such as ``Created,2021-03-04``: each has fewer cells than the table has columns,
     and the row behind the blank line has a name for each. A narrower table is none of them.
     """
-    gap = _first_gap(sample)
-    n = sum([line < gap for line, _ in rows]) if gap else 0
+    n = sum([line < gap for line, _ in rows])
     below = [row for _, row in rows[n:]]
     if not n or len(below) <= _MIN_ROWS or any(len(row) >= width for _, row in rows[:n]):
         return 0
@@ -244,6 +268,8 @@ def _stands_above(row: Row, values: list[str], width: int) -> bool:
         n_words = sum(len(value.split()) for value in values)
         if len(values) == 2 and n_words > _TITLE_WORDS and len(values[0].split()) > 1:
             return True
+        if len(values) == 2 and values[0].rstrip().endswith(":"):
+            return True
     return (
         width >= 4
         and 2 * len(values) <= width
@@ -273,11 +299,14 @@ def _is_title_of_plain(rows: list[Row], width: int) -> bool:
 def _header_rows(rows: list[Row], width: int) -> int:
     if has_gaps_of_data(rows, width):
         return 0
-    if width < 2 or len(rows) < 3 or _is_plain(rows, width):
+    if len(rows) < 3 or _is_plain(rows, width):
         return 1
-    kinds = column_kinds(rows[2:] if len(rows) > 3 else rows[1:], width)
+    n_above = _MAX_FOUND_HEADER if len(rows) > 2 * _MAX_FOUND_HEADER else min(2, len(rows) - 2)
+    kinds = column_kinds(rows[n_above:], width)
     n_alike, n_other = compare(rows[0], kinds)
-    if not n_other and not _are_numbers_as_names(rows, kinds):
+    if (are_names := _are_numbers_as_names(rows, kinds)) and not n_other:
+        n_alike = 0
+    if not n_other and not are_names:
         # One number among names of words is a name as well as a value.
         if n_alike >= (1 if width <= _FEW_COLUMNS else 2):
             return 0
@@ -329,8 +358,8 @@ def _are_numbers_as_names(rows: list[Row], kinds: Sequence[str | None]) -> bool:
     # A date or code like those below it names no column, and nor do other numbers beside it.
     if not cells or len(cells) < len(positions):
         return False
-    if are_years:
-        return True
+    if are_years:  # one column of years has one above them as often
+        return not all(map(is_year, chain.from_iterable(below)))
     if not all(cell.isascii() and cell.isdigit() for cell in cells):
         return False
     numbers = [int(cell) for cell in cells]
@@ -343,15 +372,17 @@ def _are_numbers_as_names(rows: list[Row], kinds: Sequence[str | None]) -> bool:
 
 
 def _are_years_in_order(cells: Sequence[str]) -> bool:
-    """Return whether cells are numbers of four digits that rise, or fall, by the same few.
+    """Return whether cells are numbers of four digits that all rise, or all fall, by a few.
 
     Calendars of other eras have such years. Two must follow each other.
     """
     if not all(len(c) == 4 and c.isascii() and c.isdigit() for c in cells):
         return False
-    steps = {int(after) - int(before) for before, after in pairwise(cells)}
+    steps = [int(after) - int(before) for before, after in pairwise(cells)]
     most_apart = _MOST_YEARS_APART if len(cells) > _MIN_YEARS_BESIDE else 1
-    return len(steps) == 1 and 0 < abs(steps.pop()) <= most_apart
+    return bool(steps) and (
+        0 < min(steps) <= max(steps) <= most_apart or -most_apart <= min(steps) <= max(steps) < 0
+    )
 
 
 def _recurs(rows: list[Row], width: int) -> bool:
@@ -368,7 +399,9 @@ def _recurs(rows: list[Row], width: int) -> bool:
         for i in positions
     ]
     max_repeats = max(Counter(chain.from_iterable(repeats)).values(), default=0)
-    return 2 * sum(map(bool, repeats)) > len(positions) >= 2 * max_repeats
+    if max_repeats == len(positions) or max_repeats > max(2, len(positions) / 2):
+        return False
+    return 2 * sum(map(bool, repeats)) > len(positions)
 
 
 def _continues_header(rows: list[Row], n: int, kinds: Sequence[str | None]) -> bool:

@@ -37,6 +37,7 @@ _DOCUMENTS = (
     ("<?xml", "XML"),
     ("{\\rtf", "rich text"),
     ("%pdf-", "PDF"),
+    ("version https://git-lfs", "a pointer of Git LFS"),
 )
 _SAMPLE_OF_BEGIN = 1 << 10
 _LONGEST_MARK = max(len(mark) for mark, _ in _DOCUMENTS)
@@ -50,20 +51,22 @@ MIN_FULLER = 0.75
 _NOUNS = (
     r"sources?|notes?|footnotes?|remarks?|disclaimer|quellen?|anmerkung(?:en)?|hinweise?|fuentes?"
     r"|notas?|remarques?|fonte|nota bene|legend|key|citation|contact|copyright|licen[cs]e"
+    r"|stand|bron|kilder?|källa|lähde|źródło|uwagi?|zdroj|forrás|kaynak|πηγή|источник|примечани[ея]"
+    r"|джерело|المصدر|資料|资料来源|数据来源|資料來源|出典|出所|注|备注|備註|자료|출처|주|ที่มา|หมายเหตุ"
 )
 _DONE = r"updated|generated|exported|downloaded|retrieved|created|prepared by|compiled by"
 _SELDOM_NAMES = r"last updated|end of (?:file|data|report|table)"
 # What programs of databases write below the rows that they give.
-_COUNT = r"\([0-9]+ rows?(?: affected| selected)?\)\s*$"
+_COUNT = r"(?:\([0-9]+ rows?(?: affected| selected)?\)|[0-9]+ rows? in set.*)\s*$"
 _MARK = re.compile(
-    rf"\s*(?:(?:{_NOUNS}|{_DONE}|{_SELDOM_NAMES})\b\s*(?:[:.(]|by\b|on\b|at\b|from\b|$)"
-    r"|data (?:from|as of|source)\b|[*†‡§¶©¹²³]+\s*\S|\([a-z0-9*]\)\s|\[[a-z0-9*]\]\s"
+    rf"\s*(?:(?:{_NOUNS}|{_DONE}|{_SELDOM_NAMES})\b\s*(?:[:\uff1a.(]|by\b|on\b|at\b|from\b|$)"
+    r"|data (?:from|as of|source)\b|[*※†‡§¶©¹²³]+\s*\S|\([a-z0-9*]\)\s|\[[a-z0-9*]\]\s"
     rf"|\d\)\s|[#%]\s*\w|//|--|{_COUNT})",
     re.IGNORECASE,
 )
 # Of the marks those that no name has: a film is called Contact, and a domain ``*.example.com``.
 _SURE = re.compile(
-    rf"\s*(?:(?:{_NOUNS}|{_DONE})\b\s*[:.]|(?:{_DONE})\s+(?:by|on|at|from)\b"
+    rf"\s*(?:(?:{_NOUNS}|{_DONE})\b\s*[:\uff1a.]|(?:{_DONE})\s+(?:by|on|at|from)\b"
     rf"|(?:{_SELDOM_NAMES})\b|data (?:from|as of)\b|{_COUNT})",
     re.IGNORECASE,
 )
@@ -71,7 +74,9 @@ _BEGIN = re.compile(r"\s*(\w+|[^\w\s]\s?)")
 _FORMULA_MARKS = (b'="', b'=\0"\0', b'\0=\0"')
 # How portals write codes for spreadsheets, which would read ``01234`` as a number.
 _FORMULA = r'(?s)^="([^"]*)"$'
-_TAG = re.compile(r"\s*#[a-z][a-z_]*\s*(?:\+\s*[a-z0-9_]+\s*)*$", re.IGNORECASE)
+_TAG = re.compile(r"\s*(?:#[a-z][a-z_]*\s*(?:\+\s*[a-z0-9_]+\s*)*|[0-9]+[sdn])$", re.IGNORECASE)
+# A line that is drawn, in cells put together.
+_DRAWN = re.compile(r"(?=[-=_─━\s|+:]*[-=_─━]{3})[-=_─━\s|+:]+")
 _MIN_NAMED_ROWS = 2
 # Rows above and below a header that are looked at, lines that may be titles, and what is shown.
 _ROWS_BESIDE, _MAX_TITLES, _SHOWN_OF_TITLE = 32, 4, 60
@@ -87,11 +92,17 @@ _BESIDE_DIGITS = "[$€£¥%\\s\u00a0\u202f'\u2019]"
 _TOTALS = (
     r"(?:(?:sub)?tot(?:al[esit]?|aux|aal)|sum|all|[∑Σ]|summa|summe|(?:gesamt|end)(?:summe)?"
     r"|insgesamt|zusammen|somme|suma|soma|razem|ogółem|celkem|spolu|összesen|yhteensä|toplam"
-    r"|jumlah|ukupno|сумма|итого|всего|разом|усього|σύνολο|المجموع|รวม|合計|合计|总计|總計|합계|총계)"
+    r"|jumlah|ukupno|i alt|сумма|итого|всего|разом|усього|σύνολο|المجموع|รวม|合計|合计|总计|總計"
+    r"|합계|총계)"
 )
 _TOTAL = re.compile(rf"(?<!\w){_TOTALS}(?!\w)", re.IGNORECASE)
 _TOTAL_ALONE = re.compile(rf"(?:grand |overall )?{_TOTALS}(?: g[eé]n[eé]ral)?\s*:?", re.IGNORECASE)
 _NAMES_TOTAL = rf"(?i)(?:^|[^\pL\pN_]){_TOTALS}(?:[^\pL\pN_]|$)"
+_MEAN = re.compile(
+    r"(?:(?:overall )?(?:average|mean)|avg|durchschnitt|mittel(?:wert)?|moyenne|promedio|m[eé]dia"
+    r"|gemiddelde|średnia|среднее|平均|평균)\s*:?",
+    re.IGNORECASE,
+)
 _MAX_ODD_LINE = 1 << 16
 
 
@@ -192,16 +203,11 @@ def is_marked(text: str, begins: Iterable[str], *, is_like_a_row: bool) -> bool:
         return False
     ends_so = text.rstrip(" \t)\"'").endswith(".")
     is_sentence = len(text.split()) > _WORDS_OF_A_NOTE and ends_so
-    if is_like_a_row and not (is_sure(text) or is_sentence):
+    if is_like_a_row and not (_SURE.match(text) or is_sentence):
         return False
-    if is_sure(text) and not is_like_a_row:
+    if _SURE.match(text) and not is_like_a_row:
         return True
     return begin_of(text) not in begins
-
-
-def is_sure(text: str) -> bool:
-    """Return whether a text begins as a note does and no name."""
-    return bool(_SURE.match(text))
 
 
 def begin_of(text: str) -> str:
@@ -237,7 +243,7 @@ def _is_note(
     if not values:
         return False
     n_words, is_short = len(values[0].split()), len(row) < width
-    if not is_sure(row[0]) and not _are_fuller(above, len(values)):
+    if not _SURE.match(row[0]) and not _are_fuller(above, len(values)):
         return False
     # A line above that lacks delimiters may be a note too, and says nothing of the table's rows.
     begins = (begin_of(other[0]) for other in above if len(other) >= width)
@@ -270,13 +276,22 @@ def have_row_names(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool
 def are_tags(row: Sequence[str]) -> bool:
     """Return whether a row below a header says by tags what its columns hold.
 
-    Aid organisations share tables so.
+    Aid organisations share tables so; where water is measured, tags are the widths of columns.
 
-    >>> are_tags(["#country", "#affected +f", ""]), are_tags(["#1", "#2"])
-    (True, False)
+    >>> are_tags(["#country", "#affected +f", ""]), are_tags(["#1", "#2"]), are_tags(["5s", "12n"])
+    (True, False, True)
     """
     tags = [cell for cell in row if cell.strip()]
     return len(tags) > 1 and all(map(_TAG.match, tags))
+
+
+def is_drawn(row: Sequence[str]) -> bool:
+    """Return whether a row is a line that is drawn, such as one of dashes below a header.
+
+    >>> is_drawn(["", "---", ":---:", ""]), is_drawn(["--+----", ""]), is_drawn(["-", "--", "-"])
+    (True, True, False)
+    """
+    return _DRAWN.fullmatch("|".join(row)) is not None
 
 
 def repeats_header(row: Sequence[object], names: Sequence[str]) -> bool:
@@ -340,14 +355,14 @@ def _n_filled(row: Sequence[object]) -> int:
 
 
 def _plain(cell: object) -> object:
-    return cell.strip(_SPACES).casefold() if isinstance(cell, str) else cell
+    return "" if cell is None else cell.strip(_SPACES).casefold() if isinstance(cell, str) else cell
 
 
 def without_total(columns: list[pa.Array], notes: list[str]) -> list[pa.Array]:
     """Return columns without last rows that are totals of the others, and say so.
 
-    A row is one where its first cell says so, and a number of it is the sum of those above it; or
-    where it alone has no first cell, and all others are such sums.
+    A row is one where its first cell says so, and a number of it is the sum of those above it, or
+    their mean; or where it alone has no first cell, and all others are such sums.
 
     >>> without_total([pa.array(["a", "b", "Total"]), pa.array(["1", "2", "3"])], [])[1].to_pylist()
     ['1', '2']
@@ -408,16 +423,20 @@ def _begin(columns: list[pa.Array], row: int) -> str:
 
 
 def _may_be_total(columns: list[pa.Array], row: int) -> bool:
-    return not _begin(columns[:1], row) or _TOTAL.search(_begin(columns, row)) is not None
+    begin = _begin(columns, row)
+    return bool(not _begin(columns[:1], row) or _TOTAL.search(begin) or _MEAN.fullmatch(begin))
 
 
 def _is_total(columns: list[pa.Array], n_above: int, row: int) -> bool:
     """Return whether a row is the total of the first ones, or empty; odd names need more rows."""
     begin = _begin(columns, row)
+    is_mean = _MEAN.fullmatch(begin) is not None
     is_plain = _TOTAL_ALONE.fullmatch(begin) is not None
     may_count = is_plain and begin.lower() != "all"
     added = (
-        _ends_in_sum(pa.concat_arrays([column.slice(0, n_above), column.slice(row, 1)]), may_count)
+        _ends_in_sum(
+            pa.concat_arrays([column.slice(0, n_above), column.slice(row, 1)]), may_count, is_mean
+        )
         for column in columns
         if _begin([column], row)
     )
@@ -425,13 +444,13 @@ def _is_total(columns: list[pa.Array], n_above: int, row: int) -> bool:
         return True
     if not is_plain and n_above < _MIN_ADDED_TO_OTHERS:
         return False
-    if _TOTAL.search(begin):
+    if is_mean or _TOTAL.search(begin):
         return any(added)
     return not columns[0].slice(0, n_above).null_count and all(added)
 
 
-def _ends_in_sum(column: pa.Array, may_count: bool) -> bool:
-    """Return whether the last value is the sum of the others, of which each may be rounded.
+def _ends_in_sum(column: pa.Array, may_count: bool, is_mean: bool) -> bool:
+    """Return whether the last value is the sum, or mean, of the others; each may be rounded.
 
     Numbers that count rows, such as 1, 2, 3, are sums by chance.
     """
@@ -442,6 +461,7 @@ def _ends_in_sum(column: pa.Array, may_count: bool) -> bool:
         added, n = pc.sum(above).as_py(), len(above) - above.null_count
         if not total or added is None or n < _MIN_ADDED:
             continue
+        total = n * total if is_mean else total
         if math.isclose(added, total, rel_tol=_SAME_SUM, abs_tol=n * unit / 2):
             return may_count or pc.unique(pc.pairwise_diff(numbers)[1:]).to_pylist() != [1.0]
     return False

@@ -22,6 +22,7 @@ from pexeso.lake.readers.conventions import (
     MAX_ROWS_BELOW,
     are_tags,
     have_row_names,
+    is_drawn,
     other_table,
     repeats_header,
     require_no_document,
@@ -31,13 +32,21 @@ from pexeso.lake.readers.conventions import (
     without_formulas,
     without_total,
 )
-from pexeso.lake.readers.dialect import Dialect, detect_dialect
+from pexeso.lake.readers.dialect import (
+    Dialect,
+    are_quoted_lines,
+    detect_dialect,
+    doubled_delimiter,
+)
 from pexeso.lake.readers.encoding import (
     ENCODED_TWICE,
+    MIXED,
     Encoding,
     detect_encoding,
     encoded_once,
+    parts_encoded_once,
     with_marks,
+    with_other_lines,
 )
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.lake.readers.table import (
@@ -65,6 +74,7 @@ _MAX_CONTROL_FRACTION = 0.1
 _ANY_CONTROL = re.compile(_CONTROL.pattern.encode())
 _MAX_NULL_FRACTION = 0.1
 _SELDOM_TABLES = (".txt",)
+_QUOTED_LINE = re.compile(rb'^"((?:[^"\r\n]|"")*)"[ ,;\t]*(?=\r?$)', re.MULTILINE)
 # What old programs write behind a text.
 _END_OF_TEXT = b"\x1a"
 
@@ -248,12 +258,17 @@ def parse_delimited(
     encoding, data = _encoding(shown, data, options)
     notes = [encoding.note] if encoding.note else []
     twice = data = data.removesuffix(_END_OF_TEXT)
-    if encoding == Encoding("utf-8") and (data := encoded_once(twice)) is not twice:
+    if encoding == Encoding("utf-8"):
+        data = encoded_once(twice)
+        data = parts_encoded_once(twice) if data is twice else data
+    if data is not twice:
         notes.append(ENCODED_TWICE)
     original = data
     if encoding.name in ("utf-8", "utf-8-sig") and (data := with_marks(data)) is not original:
         notes.append("control characters were read as what Windows-1252 has in their place")
     sample = decoded(data, encoding.name).read(_SAMPLE_CHARACTERS)
+    if options.delimiter is None and (cut := _plainly_cut(data, sample, notes)) != data:
+        data, sample = cut, decoded(cut, encoding.name).read(_SAMPLE_CHARACTERS)
     n_control = len(_CONTROL.findall(sample))
     if "\x00" in sample or n_control > _MAX_CONTROL_FRACTION * len(sample):
         raise TableReadError(f"{shown} is binary, not delimited text.")
@@ -282,6 +297,8 @@ def _encoding(shown: str, data: bytes, options: ReadingOptions) -> tuple[Encodin
         return Encoding("utf-8", f"NUL characters were left out: {n_nulls:,}"), text
     if encoding is None:
         raise TableReadError(f"{shown} is binary, not delimited text.")
+    if encoding.note and encoding.name in ("utf-8", "cp1252") and (text := with_other_lines(data)):
+        return Encoding("utf-8", MIXED), text
     return encoding, data
 
 
@@ -299,6 +316,18 @@ def _without_nulls(data: bytes) -> bytes | None:
     encoding = detect_encoding(text)
     is_text = encoding is not None and encoding.name == "utf-8" and encoding.note is None
     return text if is_text and not _ANY_CONTROL.search(text) else None
+
+
+def _plainly_cut(data: bytes, sample: str, notes: list[str]) -> bytes:
+    """Return a text as one that the parser can cut; of two bytes a letter as it is."""
+    cut = data
+    if are_quoted_lines(sample):
+        cut = _QUOTED_LINE.sub(rb"\1", data).replace(b'""', b'"')
+        note = "quotation marks around whole lines were left out"
+    elif (doubled := doubled_delimiter(sample)) is not None:
+        cut, note = data.replace(doubled.encode(), b"\t"), f"cells are cut by {doubled!r}"
+    notes += [note] if cut is not data and cut != data else []
+    return cut
 
 
 def _layout(
@@ -344,7 +373,7 @@ def _collect(
 ) -> tuple[list[str], list[pa.StringArray]]:
     header: list[list[str]] = []
     builder: _ColumnBuilder | None = None
-    n_repeated = 0
+    n_repeated = n_drawn = 0
     for rows, is_last in _with_last(parsed.chunks()):
         if builder is None:
             n_filled = [position for position, row in enumerate(rows) if row]
@@ -374,6 +403,9 @@ def _collect(
             rows = rows[:-n_below]
         rows = [row for row in rows if row]
         n_rows = len(rows)
+        rows = [row for row in rows if not is_drawn(row)]
+        n_drawn += n_rows - len(rows)
+        n_rows = len(rows)
         rows = [row for row in rows if not any(repeats_header(row, names) for names in header)]
         n_repeated += n_rows - len(rows)
         if rows:
@@ -381,6 +413,8 @@ def _collect(
         del rows
         if other is not None:
             break
+    if n_drawn:
+        notes.append(f"lines of dashes were left out: {n_drawn:,}")
     if n_repeated:
         notes.append(f"rows that repeat the header were left out: {n_repeated:,}")
     if not header and builder is None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from pexeso.lake.cells import is_missing_word, names_no_column
 
-NUMBER, DATE = "number", "date"
+NUMBER, DATE, ADDRESS = "number", "date", "address"
 
 _MAX_ROWS = 40
 _MAX_COLUMNS = 64
@@ -24,7 +24,7 @@ _MIN_DIGITS_OF_A_CODE = 2
 
 _NUMBER = re.compile(
     r"\(?[+\-\u2212\u2013<>~]?=?\s?[$€£¥]?\s?[+\-\u2212\u2013]?"
-    r"(?:[0-9]{1,3}(?:[,.'\u2019_\xa0\u2009\u202f ][0-9]{3})+(?:[.,][0-9]+)?"
+    r"(?:[0-9]{1,3}(?:,[0-9]{2})*(?:[,.'\u2019_\xa0\u2009\u202f ][0-9]{3})+(?:[.,][0-9]+)?"
     r"|[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)(?:[eE][+\-]?[0-9]+)?\s?[%‰$€£¥]?\)?"
 )
 _TIME = (
@@ -36,6 +36,7 @@ _DATE = re.compile(
     rf"|[0-9]{{1,2}}[-/. ]{_MONTH}[-/. ][0-9]{{2,4}}|{_MONTH}\s[0-9]{{1,2}},?\s[0-9]{{4}})",
     re.IGNORECASE,
 )
+_ADDRESS = re.compile(r"[^\s@]+@[^\s@]+\.\w+|\w+://\S+")
 _SAYS_SOMETHING = re.compile(r"\w|[%‰$€£¥#]")
 _DIGIT = re.compile(r"[0-9]")
 _DIGITS, _LETTERS = re.compile(r"[0-9]+"), re.compile(r"[^\W0-9_]+")
@@ -57,6 +58,7 @@ _MIN_WIDTH_OF_ODD = {":": 3, " ": 3}
 _DECIMAL_COMMA = re.compile(
     r"\s*[+\-]?(?:[0-9]{1,3}(?:[.'\u2019\xa0\u202f ][0-9]{3})+|[0-9]*),[0-9]+\s*[%$€£]?\s*"
 )
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"[ ,;\t]*')
 _ESCAPED_QUOTE = re.compile(r'[^\\](?:\\\\)*\\"(?!["\r\n])')
 
 
@@ -66,10 +68,12 @@ def kind_of(cell: str) -> str | None:
     Cells with two digits or more that are neither numbers nor dates are codes: their kind is what
     is left of them when each run of digits, and each run of letters, is one character.
 
-    >>> kind_of("$1,200"), kind_of("2019-01-31"), kind_of("MG-8769"), kind_of("Oslo")
-    ('number', 'date', 'a-9', None)
+    >>> kind_of("$1,200"), kind_of("2019-01-31"), kind_of("MG-8769"), kind_of("a@b.org")
+    ('number', 'date', 'a-9', 'address')
     """
     text = cell.strip()
+    if _ADDRESS.fullmatch(text):
+        return ADDRESS
     if not text or len(text) > _MAX_CHARACTERS or not _DIGIT.search(text):
         return None
     if _NUMBER.fullmatch(text):
@@ -225,6 +229,33 @@ def _detect_delimiter(sample: str, extension: str, complete: bool) -> Dialect:
     if dialect == Dialect(dialect.delimiter, None):
         return _quoted_where_regular(dialect, sample, complete, is_quoted=_QUOTE in begin)
     return dialect
+
+
+def are_quoted_lines(sample: str) -> bool:
+    """Return whether quotation marks are around whole lines instead of cells.
+
+    Between them all lines have as many cells, three or more, or two with marks of their own.
+    """
+    lines = sample.splitlines()[:_MAX_ROWS] if sample.startswith(_QUOTE) else []
+    texts = [line[1].replace(_QUOTE * 2, _QUOTE) for line in map(_QUOTED.fullmatch, lines) if line]
+    if len(texts) < max(_MIN_ROWS_OF_BLOCK, len(lines)):
+        return False
+    min_width = 2 if all(_QUOTE in text for text in texts) else 3
+    for delimiter in DELIMITERS:
+        rows = list(Dialect(delimiter).reader(texts))
+        if {len(row) for row in rows} == {len(rows[0])} and len(rows[0]) >= min_width:
+            return not any(cell.startswith(" ") for row in rows for cell in row)
+    return False
+
+
+def doubled_delimiter(sample: str) -> str | None:
+    """Return ``::`` or ``||`` where all lines are cut by it into as many cells, three or more."""
+    lines = sample.splitlines()[:_MAX_ROWS]
+    for delimiter in ("::", "||"):
+        n = lines[0].count(delimiter) if len(lines) >= _MIN_ROWS_OF_BLOCK else 0
+        if n > 1 and all(line.count(delimiter) == n for line in lines):
+            return None if "\t" in sample or 2 * n < lines[0].count("|") else delimiter
+    return None
 
 
 def _beside_commas(sample: str, regular: list[str]) -> str | None:

@@ -46,6 +46,7 @@ _BALTIC = (
     "äõöüšž",  # Estonian
 )
 _LATIN = (_WEST, _CENTRE, _TURKISH, _BALTIC)
+_ANY_LATIN = ("".join(map("".join, _LATIN)),)
 # Of the others the most frequent letters come first.
 _RUSSIAN = ("оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфъё",)
 _CYRILLIC = (
@@ -86,10 +87,14 @@ _ALPHABETS: tuple[tuple[str, tuple[str, ...]], ...] = (
 # Those that are seldom written, which so many letters more must fit.
 _SELDOM, _MIN_BETTER = ("koi8_u", "iso8859_5", "iso8859_6", "mac_cyrillic"), 0.8
 
-_MOST_LIKELY = "cp1252"
+_MOST_LIKELY, _ANY_CURRENCY = "cp1252", "\xa4"
 _BYTES_OF_A_PAIR = 2
 _PAIRS = ("euc_kr", "euc_jp", "gb2312")  # an odd number of letters in a row is none of these
 _SEVERAL_BYTES = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
+
+# Big5 with the characters of Hong Kong; the first byte of the last frequent ones, and which share
+# of them has a second byte of ASCII: two in five, where Chinese text has many.
+_BIG5, _LAST_FREQUENT, _MIN_ASCII, _MAX_ASCII = "big5hkscs", 0xC6, 0.15, 0.85
 
 _THAI_WORD = re.compile(r"[^\s\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]+")
 _THAI_VOWEL = re.compile("[\u0e30-\u0e3a\u0e40-\u0e44\u0e47-\u0e4e]")
@@ -103,11 +108,11 @@ _AT_ENDS = "\xaa\xba\xb2\xb3\xb9\xbc\xbd\xbe"
 _WORD = re.compile(r"[^\W\d_]+")
 _C1_CONTROL = re.compile(r"[\x80-\x9f]")
 # Marks within a word, but for dashes and apostrophes; before a letter beyond ASCII or another such
-# mark, but for quotation marks; and those of which frames are drawn.
+# mark, but for quotation marks; those of which frames are drawn; and ``¦¬±¶`` beside a letter.
 _MARK_AMID = re.compile(
     r"(?<=[^\W\d_])[^\x00-\x7f\w\xa0\xad\xb7\u2010-\u2019\u2026](?=[^\W\d_])"
     r"|[^\x00-\x7f\w\xa0\xab\xad\xb7\xbb\u2010-\u201f\u2026\u2039\u203a\u2116](?=[^\x00-\x7f])"
-    r"|[\u2500-\u25ff]"
+    r"|[\u2500-\u25ff]|[\xa6\xac\xb1\xb6](?=[^\W\d_])|(?<=[^\W\d_])[\xa6\xac\xb1\xb6]"
 )
 # Of Windows what no word ends in: on a Mac it is a trade mark, registered or not.
 _MARK_OF_MAC = re.compile("[^\\W\\d_]\xa8|[A-Za-z]{3}\xaa")
@@ -144,13 +149,31 @@ _CONTROL = re.compile(rb"\xc2[\x80-\x9f]")
 _NO_MARK = re.compile(
     rb"\xc2[\x81\x83\x86-\x90\x98\x9a-\x9f]|\xc3[\x80-\xbf]\xc2[\x80-\x9f]|[A-Za-z]\xc2[\x91\x93]"
 )
+# A line with letters of Windows-1252 and ASCII alone, which are not UTF-8.
+_LINE_NOT_UTF8 = re.compile(
+    r"^[\x00-\x09\x0b-\x7f]*[\udc80-\udcff][\x00-\x09\x0b-\x7f\udc80-\udcff]*$", re.MULTILINE
+)
+_MIN_PARTS, _MIN_LINES, _MOST_LINES = 2, 2, 256
+MIXED = "lines that are not UTF-8 were read as cp1252, a guess"
 _JAPANESE_SHIFT = re.compile(rb"\x1b\$[@B]")
+_CUT_LINE, _NOT_PRINTED = (
+    re.compile(r"[,;|\t].*[\r\n]"),
+    re.compile(r"[\s\xad\u200b-\u200f\ufeff]+"),
+)
 _HIGH_BYTE, _HIGH_BYTES = re.compile(rb"[\x80-\xff]"), re.compile(rb"[\x80-\xff]+")
 # What UTF-8 is taken for; marks of the last three are letters of no name.
 _TAKEN_FOR = ("cp1252", "cp1251", "cp1250", "mac_roman", "cp437", "cp850")
 # Of few languages; what UTF-8 has two bytes for.
 _ODD_LETTERS = re.compile("[\u0180-\u019f\u01a2-\u01ae\u01b1-\u0217\u021c-\u036f\u0530-\u07ff]")
 _LONG_RUN = 3
+# ``Ã``, ``Â`` or ``â€`` before a mark of Windows-1252: no text has two such before small letters.
+_MARK = (
+    rb"(?:\xc2[\x80-\xbf]|\xc5[\x92\x93\xa0\xa1\xb8\xbd\xbe]|\xc6\x92|\xcb[\x86\x9c]"
+    rb"|\xe2(?:\x80[\x93-\xba]|\x82\xac|\x84\xa2))"
+)
+_TWICE = re.compile(
+    rb"\xc3[\x82\x83]%b|\xc3\xa2(?:\xc2[\x80-\x8f]|\xe2\x82\xac)%b" % (_MARK, _MARK)
+)
 # Letters with accents begin so, marks, and the mark of a byte order.
 _SURELY_TWICE = (b"\xc3\x82", b"\xc3\x83", b"\xc3\xaf", b"\xc3\xa2\xe2", b"\xc3\xa2\xc2\x80")
 
@@ -168,15 +191,19 @@ def encoding_of_letters(evidence: bytes) -> str | None:
     >>> encoding_of_letters("東京, 大阪".encode("cp932")) is None
     True
     """
-    of_windows = _decoded(evidence, _MOST_LIKELY)
-    if _has_marks_alone(of_windows) and not _MARK_OF_MAC.search(of_windows or ""):
-        return _MOST_LIKELY
+    of_windows = _decoded(evidence, _MOST_LIKELY) or ""
+    # No one writes the sign of any currency; in its place Latin-9 has that of the Euro.
+    western = "iso8859_15" if _ANY_CURRENCY in of_windows else _MOST_LIKELY
+    if _has_marks_alone(_decoded(evidence, western)) and not _MARK_OF_MAC.search(of_windows):
+        return western
     best, best_text, best_fit = None, "", 0.0
     may_have_several_bytes = any(_decoded(evidence, name) is not None for name in _SEVERAL_BYTES)
     for name, alphabets in _ALPHABETS:
         text = _decoded(evidence, name)
         if text is None or text == best_text:
             continue
+        if name == _MOST_LIKELY != western:
+            name, text = western, evidence.decode(western)
         is_latin = alphabets in _LATIN
         fit = (_latin_fit if is_latin else _other_fit)(text, alphabets)
         min_fit = _MIN_SURE if may_have_several_bytes and not is_latin else _MIN_COVERED
@@ -359,6 +386,42 @@ def encoded_once(data: bytes) -> bytes:
     return data if once is None else encoded_once(once)
 
 
+def parts_encoded_once(data: bytes) -> bytes:
+    r"""Return a text of which parts were encoded twice with these as the others, or as it is.
+
+    >>> parts_encoded_once("Málaga, ZÃ¼rich, MalmÃ¶ns, SÃ³".encode()).decode()
+    'Málaga, Zürich, Malmöns, Só'
+    """
+    parts = {
+        part[0] for part in _TWICE.finditer(data) if data[part.end() : part.end() + 1].islower()
+    }
+    if len(parts) < _MIN_PARTS:
+        return data
+    singles = _bytes_of_letters(_MOST_LIKELY)
+    return _TWICE.sub(lambda part: b"".join(map(singles.__getitem__, part[0].decode())), data)
+
+
+def with_other_lines(data: bytes) -> bytes | None:
+    r"""Return a text in UTF-8 of which some lines are in Windows-1252 with these as the others.
+
+    None where there is no line of each kind, or letters are not those of the west of Europe.
+
+    >>> with_other_lines("Köln\n".encode() + "Orléans\nNîmes\n".encode("cp1252")).decode()
+    'Köln\nOrléans\nNîmes\n'
+    """
+    text = data.decode("utf-8", "surrogateescape")
+    lines, rest = _LINE_NOT_UTF8.findall(text), _LINE_NOT_UTF8.sub("", text)
+    evidence = "\n".join(lines[:_MOST_LINES]).encode("utf-8", "surrogateescape")
+    if len(lines) < _MIN_LINES or _latin_fit(rest, _ANY_LATIN) < _MIN_COVERED:
+        return None
+    if encoding_of_letters(evidence) != _MOST_LIKELY:
+        return None
+    text = _LINE_NOT_UTF8.sub(
+        lambda line: line[0].encode("utf-8", "surrogateescape").decode(_MOST_LIKELY), text
+    )
+    return text.encode("utf-8", "surrogateescape")
+
+
 def _encoded_once(data: bytes, name: str) -> bytes | None:
     bytes_of_letters = _bytes_of_letters(name)
     decoded_once: dict[bytes, bytes] = {}
@@ -415,17 +478,14 @@ def _is_valid(data: bytes, name: str) -> bool:
 
 
 def _wide_without_mark(data: bytes) -> Encoding | None:
-    """Detect UTF-16 without a byte order mark, which has NUL in every second byte.
+    """Detect UTF-16 without a byte order mark.
 
-    This holds for mostly ASCII text. Any other file with NUL bytes is not text.
+    Such text has lines, delimiters in them, and printed characters alone. Any other file with NUL
+    bytes is not text.
     """
-    sample = data[: _BLOCK_BYTES & ~1]
-    half = len(sample) // 2
-    for name, high, low in (
-        ("utf-16-le", sample[1::2], sample[0::2]),
-        ("utf-16-be", sample[0::2], sample[1::2]),
-    ):
-        if half and high.count(0) > 0.6 * half and low.count(0) == 0:
+    for name in ("utf-16-le", "utf-16-be"):
+        text = data[:_BLOCK_BYTES].decode(name, "ignore")  # the last character may be cut
+        if _CUT_LINE.search(text) and _NOT_PRINTED.sub("", text).isprintable():
             return Encoding(name, f"no byte order mark: read as {name}, a guess")
     return None
 
@@ -440,6 +500,17 @@ def _is_thai(text: str) -> bool:
     words = {word for word in _THAI_WORD.findall(text) if not word.isascii()}
     n_vowels = sum(len(_THAI_VOWEL.findall(word)) for word in words)
     return n_vowels >= _MIN_VOWELS and all(map(_THAI_SYLLABLES.fullmatch, words))
+
+
+def _is_big5(evidence: bytes) -> bool:
+    """Return whether nearly all letters beyond ASCII are frequent ones of Big5."""
+    letters = (letter for letter in _decoded(evidence, _BIG5) or "" if letter > "\x7f")
+    pairs = [letter.encode(_BIG5) for letter in letters]
+    n_frequent = sum(0xA1 <= pair[0] <= _LAST_FREQUENT for pair in pairs)
+    n_ascii = sum(pair[1] < 0x80 for pair in pairs)
+    return n_frequent >= max(1, _MIN_COVERED * len(pairs)) and (
+        _MIN_ASCII * len(pairs) <= n_ascii <= _MAX_ASCII * len(pairs)
+    )
 
 
 def _is_korean(text: str) -> bool:
@@ -470,6 +541,8 @@ def _evidence(data: bytes) -> bytes:
 
 
 def _guess(evidence: bytes) -> str:
+    if _is_big5(evidence):
+        return _BIG5
     if _is_thai(_decoded(evidence, "cp874") or ""):
         return "cp874"
     if (encoding := encoding_of_letters(evidence)) is not None:

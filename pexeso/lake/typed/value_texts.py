@@ -127,8 +127,10 @@ def float_text(value: float) -> str:
 
 
 def _float_texts(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    if pa.types.is_float16(values.type):
-        values = values.cast(pa.float32())
+    if pa.types.is_float16(values.type):  # the double of the same digits: 0.1 stays 0.1
+        halves = values.to_numpy(zero_copy_only=False)
+        doubles, shown = halves.astype(np.float64), halves.astype("U").astype(np.float64)
+        values = pa.array(np.where(doubles == np.floor(doubles), doubles, shown))
     whole = pc.and_(pc.equal(pc.floor(values), values), pc.less(pc.abs(values), EXACT))
     integers = pc.if_else(whole, values, 0).cast(pa.int64()).cast(kind)
     others = pc.if_else(pc.or_(whole, pc.is_nan(values)), None, values).cast(kind)

@@ -57,6 +57,27 @@ def test_groups_above_the_header_go_before_its_names() -> None:
     assert titled.names == ["", "low", "high", "low", "high"]
 
 
+def test_the_header_is_that_of_a_text_with_the_same_cells() -> None:
+    body = [["Oslo", 1, 2, 3, 4], ["Bod\u00f8", 5, 6, 7, 8], ["Moss", 4, 7, 3, 1]]
+    head = ["city", "low", "high", "low", "high"]
+    units = find_table([head, [_] * 5, [_, "[kg]", "[kg]", "[m]", "[m]"], *body])
+    assert (units.names[1:3], units.first) == (["low [kg]", "high [kg]"], 3)
+    assert units.notes == ["the header has 2 rows: their names were joined"]
+    titles = [["Table 12411"], ["Towns"], ["Numbers"], ["of people"]]
+    titles = [[*title, _, _, _, _] for title in titles]
+    days = find_table([*titles, [_, "low", "high", "1.1.2019", "1.1.2020"], *body])
+    assert (days.first, days.names[1]) == (5, "low")
+    mail = [["ann@x.org", "Ann"], ["bo@x.org", "Bo"], ["cy@x.org", "Cy"], ["di@x.org", "Di"]]
+    assert find_table(mail).first == 0
+    codes = [
+        ["0500US01001", "Autauga", 58],
+        ["0500US01003", "Baldwin", 231],
+        ["0500US01005", "B", 2],
+    ]
+    census = [["GEO_ID", "NAME", "S0101_C01"], ["Geography", "Area Name", "Total"]]
+    assert find_table([*census, *codes]).first == 2
+
+
 def test_columns_without_a_cell_are_left_out() -> None:
     place = find_table([[_, "a", _, "b"], [_, 1, " ", 2]])
     assert (place.names, place.columns) == (["a", "b"], [1, 3])

@@ -261,6 +261,13 @@ def test_titles_blank_rows_and_columns_and_footnotes_are_no_part_of_the_table() 
     ]
 
 
+def test_both_rows_of_a_header_may_be_repeated() -> None:
+    head = [["town", "length", "area"], [None, "[km]", "[km2]"]]
+    data = book(S=[*head, ["Oslo", 4, 5], ["Bonn", 3, 5], *head, ["Graz", 2, 2], ["Ulm", 1, 1]])
+    assert named(data)["length [km]"] == [4, 3, 2, 1]
+    assert "rows that repeat the header were left out: 2" in read(data)[0].notes
+
+
 def test_another_table_below_is_left_out_and_named() -> None:
     offices = [["city", "staff"], ["Oslo", 3], ["Bonn", 4], ["Graz", 5], ["Total", 12]]
     shops = [["town", "turnover", "since"], ["Ulm", 1.5, 1990], ["Cork", 2.5, 1991]]
