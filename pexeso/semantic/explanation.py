@@ -24,6 +24,7 @@ from pexeso.store.local.reader import Store
 if TYPE_CHECKING:
     from pexeso.engine.vector_space import SpacePartition
 
+_MAX_ALIKE = 0.7  # values that share no letters are at the square root of 1/2
 NO_VALUE, UNKNOWN, TOO_FAR, APART = "empty", "unknown", "too far", "apart"
 
 
@@ -172,7 +173,8 @@ def _nearest(
 
     position, distance, defined = scan.compare(hit.partition, len(vectors) * len(rows), nearest)
     # A value at distance 0 would match, were its column not read otherwise.
-    reasons = np.where((defined >= 1.0) & (distance < 1.0) | (distance == 0), APART, TOO_FAR)
+    is_apart = (defined >= 1.0) & (distance < _MAX_ALIKE) | (distance == 0)
+    reasons = np.where(is_apart, APART, TOO_FAR)
     texts, keys = posting_arrays(scan, hit.partition, position + start)
     words: list[str | None] = [None] * len(vectors)
     apart = np.flatnonzero(reasons == APART)[:MAX_REASONS]

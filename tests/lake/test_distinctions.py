@@ -43,7 +43,11 @@ APART = [
     ("King Jr.", "King Sr."),
     ("Duran Duran", "Duran"),
     ("Baden-Baden (Germany)", "Baden (Germany)"),
-    ("New York New York", "New York"),
+    ("Windows 10", "Windows"),
+    ("Toy Story 2", "Toy Story"),
+    ("Bayern Munich II", "Bayern Munich"),
+    ("(+)-limonene", "(-)-limonene"),
+    ("Mercedes C-Class", "Mercedes E-Class"),
     ("March sales", "May sales"),
     ("One Direction", "Two Directions"),
     ("Sugar 5 kg", "Sugar 5 g"),
@@ -151,7 +155,11 @@ TOGETHER = [
     ("上海市", "上海"),
     ("120 m²", "120 square metres"),
     ("Germany (1)", "Germany"),
-    ("Windows 10", "Windows"),
+    ("Boeing 747", "Boeing"),
+    ("Formula 1", "Formula"),
+    ("Level 5 of 12", "Level 5"),
+    ("New York, NY", "New York"),
+    ("Singapore, Singapore", "Singapore"),
     ("J. Smith", "Smith, J."),
     ("Vitamin C", "Vitamin"),
     ("Arte y Ciencia", "Arte e Ciencia"),
@@ -423,6 +431,11 @@ def texts_by_group(value: str) -> set[tuple[int, str]]:
             )
             if alone[place - 1] and (alone[place] or is_between):
                 made.add((2, ""))
+            if place == len(words) - 1 and re.fullmatch("[0-9]{1,2}", words[place]):
+                is_run = alone[place - 1] or (words[place - 1] in BETWEEN and alone[place - 2])
+                is_small = words[place] not in ("1", "01") and not (place > 1 and is_run)
+                if is_small and not re.search("[0-9]", words[0] + words[place - 1]):
+                    made.add((120, ""))
         made |= {(4, letter) for letter in single_letters_in(words)}
         made |= {(9, word) for word in code_words_in(words)}
     made |= {(8, word) for word in words if re.fullmatch("[\u4e00-\u9fff]{2}", word)}

@@ -81,6 +81,21 @@ def test_a_column_of_codes_is_written_out_and_no_other() -> None:
     assert mixed == ["ger", "north", "south"]
 
 
+def test_a_column_of_months_days_or_quarters_is_written_out_and_no_other() -> None:
+    months, german, days, quarters, mixed = written(
+        ["Jan", "FEB.", "Mar", "Total"],
+        ["Januar", "März", "Août"],
+        ["Mon", "tues", "Thu"],
+        ["First Quarter", "Qtr 2", "Q3", "4Q"],
+        ["Jan", "Mar", "Sat", "Sun"],
+    )
+    assert months == ["january", "february", "march", "total"]
+    assert german == ["january", "march", "august"]
+    assert days == ["monday", "tuesday", "thursday"]
+    assert quarters == ["q1", "q2", "q3", "q4"]
+    assert mixed == ["jan", "mar", "sat", "sun"]
+
+
 def test_a_column_of_names_in_another_language_is_written_out_and_no_other() -> None:
     german, japanese, mixed, colleges, few = written(
         ["Deutschland", "Frankreich", "Vereinigtes Königreich", "Côte d\u2019Ivoire", "Insgesamt"],
@@ -118,6 +133,7 @@ def test_what_is_written_out_stays_as_it_is() -> None:
         ["GER", "USA", "ENG"],
         ["Korea, Rep.", "UK", "Holy See"],
         ["CA", "TX", "NY"],
+        ["Jan", "Feb", "May"],
         ["Norge", "Sverige", "Danmark", "Columbia", "Total"],
     ):
         (once,) = written(column)

@@ -369,7 +369,7 @@ def _words(
         space = _is_space_behind_minus(points, minus, number)
         is_first = np.concatenate([[True], rows[1:] != rows[:-1]])
         is_number_next = _after(number) | _after(space)
-        kept_sign |= is_first & minus & is_number_next
+        kept_sign |= (is_first & minus & is_number_next) | (minus & _is_bracketed(points))
         kept_sign |= (
             minus & _after(number) & _may_precede_minus(points, rows, letter, number, is_first)
         )
@@ -398,6 +398,7 @@ def _words(
         plus, sharp = points == ord("+"), points == ord("#")
         first_plus = plus & _before(letter | number) & ~_after(letter | number)
         kept_sign |= first_plus | (plus & _before(first_plus)) | (sharp & _before(letter))
+        kept_sign |= plus & _is_bracketed(points)
     comma = ((points == ord(COMMA)) | (points == ord(";"))) & ~dropped
     points, alone = np.where(comma, ord(COMMA), points), comma
     if not signs.isdisjoint(map(ord, CURRENCIES)):
@@ -415,6 +416,11 @@ def _words(
         np.concatenate([source[1:] == source[:-1], [False]]) if len(source) else source.astype(bool)
     )
     return np.where(is_space, ord(" "), points[source]), rows[source]
+
+
+def _is_bracketed(points: np.ndarray) -> np.ndarray:
+    """Return which characters are alone in brackets: "(+)-limonene"."""
+    return _before(points == ord("(")) & _after(points == ord(")"))
 
 
 def _are_currencies(points: np.ndarray, letter: np.ndarray, number: np.ndarray) -> np.ndarray:

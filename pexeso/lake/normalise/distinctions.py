@@ -3,7 +3,8 @@
 Two of these on both sides make two values different, however few letters they differ in: Terminal 1
 is not Terminal 2, the Northern Region not the Southern one, and Springfield, Illinois not
 Springfield, Missouri. A letter that stands alone counts as a number does: Gate B is not Gate C. One
-on one side alone does not: "Windows 10" is near "Windows". Signs, repeated words, "non", deputies
+on one side alone does not: "Boeing 747" is near "Boeing"; but a small number behind words is that
+of another thing, and "Windows 10" not "Windows". Signs, repeated words, "non", deputies
 and women count on one side too: ``AA-`` is not ``AA``, Baden-Baden is not Baden, and a non-smoker
 is no smoker. A place with a direction or the like is another place: Inner Mongolia is not Mongolia,
 and whatever starts or ends with a direction is not what it would be without: Haute-Savoie.
@@ -128,6 +129,11 @@ def differences(
             text: set(marks.members[begin:end].tolist())
             for text, begin, end in zip(texts, marks.offsets[:-1], marks.offsets[1:], strict=True)
         }
+        # What is at an edge of a piece need not be at one of its value.
+        inner = {
+            text: {mark for mark in some if mark >> BITS_OF_MEMBER != EDGE}
+            for text, some in members.items()
+        }
         for at, (one, other) in enumerate(pieces):
             # The whole values come last.
             if result[at] is None and _are_apart(members[one[-1]], members[other[-1]]):
@@ -136,7 +142,7 @@ def differences(
                     for left, right in product(one, other)
                     if left not in other[:-1]
                     and right not in one[:-1]
-                    and _are_apart(members[left], members[right])
+                    and _are_apart(inner[left], inner[right])
                 )
                 left, right = next(apart, (one[-1], other[-1]))
                 result[at] = f"{left} against {right}"

@@ -263,6 +263,22 @@ cdef uint64_t hash_of_letters(vector[Piece]& words) noexcept nogil:
 include "numbers.pxi"
 
 
+cdef bint is_place_twice(
+    vector[Piece]& words, Texts names, const int64_t[::1] places
+) noexcept nogil:
+    """Return whether a value is a place in another of its name: New York, New York."""
+    cdef int64_t half = words.size() // 2, place, row
+    if half == 0 or 2 * half != <int64_t>words.size():
+        return False
+    for place in range(half):
+        if not are_same(words[place], words[half + place]):
+            return False
+    row = find_text(
+        names, words[0].text, words[half - 1].text + words[half - 1].size - words[0].text
+    )
+    return row >= 0 and places[row] != 0
+
+
 cdef bint add_place(
     vector[Piece]& words,
     const uint8_t* end,
@@ -480,7 +496,7 @@ def find_marks(
                 if row < 0:  # of a city there may be several names of four letters
                     add_code(words, names, opposites, marks)
                 add_han(words, marks)
-            if with_repeats:
+            if with_repeats and not is_place_twice(words, names, places):
                 add_repeats(words, marks)
             if with_places and whole >= 0 and parts[whole] != 0 and words.size() > 1:
                 marks.push_back(parts[whole])

@@ -56,7 +56,8 @@ cdef inline bint is_number_alone(Piece word) noexcept nogil:
 cdef void add_numbers(vector[Piece]& words, vector[int64_t]& marks) noexcept nogil:
     """Add the numbers of a value, as often as there are, and runs of numbers in their order.
 
-    "Room 1a, floor 1" is not "Room 1a, floor 2", and "2 1" or "2 to 1" not "1 2".
+    "Room 1a, floor 1" is not "Room 1a, floor 2", and "2 1" or "2 to 1" not "1 2". A small one at
+    the end, but for the first, makes another thing of words: "Rocky 2" is not "Rocky".
     """
     cdef int64_t n_words = words.size(), place, n_run = 0, seen, times, n_marks
     cdef int64_t first = marks.size()
@@ -92,16 +93,26 @@ cdef void add_numbers(vector[Piece]& words, vector[int64_t]& marks) noexcept nog
         if not is_alone:
             total, power, n_run = 0, MULTIPLIER, 0
     if n_words > 1:
-        number = replaced(words[n_words - 1], NUMERALS, VALUES, ROMAN_ENDS)
-        if number.text != words[n_words - 1].text:
+        word = words[n_words - 1]
+        number = replaced(word, NUMERALS, VALUES, ROMAN_ENDS)
+        if number.text != word.text:
             marks.push_back(mark_of(NUMBER, hash_of(number.text, number.size)))
+        elif (
+            1 <= word.size <= 2
+            and are_digits(word.text, word.size)
+            and not (is_word(word, b"1") or is_word(word, b"01"))
+            and not has_digit(words[0])
+            and not has_digit(words[n_words - 2])
+            and marks.back() >> BITS_OF_MEMBER == NUMBER
+        ):
+            marks.push_back(in_group(EDGE, marks.back()))
 
 
 cdef void add_single_letters(vector[Piece]& words, vector[int64_t]& marks) noexcept nogil:
     """Add letters that are a word, and those at the end of a number or code: "gate a", "cb500f".
 
-    In the middle a vowel is a word of some languages, but not in "class a shares", and a letter
-    before a number often a unit. Of initials in the middle, as in "george hw bush", the first
+    In the middle a vowel is a word of some languages, but not in "class a shares" or "an e class
+    car", and a letter before a number often a unit. Of initials in the middle, as in "george hw bush", the first
     counts.
     """
     cdef int64_t n_words = words.size(), place, size, n_letters
@@ -126,7 +137,8 @@ cdef void add_single_letters(vector[Piece]& words, vector[int64_t]& marks) noexc
         elif n_words == 1:
             continue
         elif size == 1 and (
-            place == 0 or is_last or not is_vowel(text[0]) or is_numbered(words[place - 1])
+            place == 0 or is_last or not is_vowel(text[0])
+            or is_numbered(words[place - 1]) or is_numbered(words[place + 1])
         ):
             add_letter(text[0], marks)
         elif size == 2 and is_last and text[0] >= TWO_BYTES:

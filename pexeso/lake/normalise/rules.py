@@ -178,13 +178,16 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "periods",
         True,
-        "writes quarters, fiscal years, decades, ranges of years and years with 'c.' in one form.",
+        "writes quarters, halves, fiscal years, decades, ranges of years and years with 'c.' in "
+        "one form.",
         "Each has a few unambiguous notations. A number after a year ends a range if it is "
         "larger, or 00, unless the column is one of months.",
         (
             ("2020-Q1", "q1 2020"),
             ("1Q20", "q1 2020"),
+            ("First quarter of 2020", "q1 2020"),
             ("FY2019", "fiscal year 2019"),
+            ("FY 2019/20", "fiscal year 2019 2020"),
             ("1990's", "1990s"),
             ("1990\u201395", "1990 1995"),
             ("1999/00", "1999 2000"),
@@ -218,6 +221,7 @@ RULES: tuple[NamedRule, ...] = (
             ("Paris (France)", "paris france"),
             ("C++", "c++"),
             ("24 (-4)", "24 -4"),
+            ("(+)-limonene", "+ limonene"),
             ("Coke™", "coke"),
         ),
     ),
@@ -244,12 +248,15 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "addresses",
         True,
-        "expands abbreviations of addresses if the neighbouring words make the meaning clear.",
+        "expands abbreviations of addresses and institutions if the neighbouring words make the "
+        "meaning clear.",
         "'St' is a street after a name and a saint before one.",
         (
             ("120 N Main St., Apt 4", "120 north main street apartment 4"),
             ("St. Petersburg", "saint petersburg"),
             ("Mt. Everest", "mount everest"),
+            ("Hauptstr. 5", "hauptstrasse 5"),
+            ("Lincoln Elem. Sch.", "lincoln elementary school"),
             ("6 ft tall", "6 ft tall"),
         ),
     ),
@@ -283,7 +290,8 @@ RULES: tuple[NamedRule, ...] = (
         "units",
         True,
         "writes units of measurement after a number as their symbol, with a space before it and a "
-        "decimal point, areas and volumes as sqm and cum, and percentages and bounds with a sign.",
+        "decimal point, areas and volumes as sqm and cum, and percentages, bounds, ranges and "
+        "currencies with a sign.",
         "A word has one symbol. Symbols stay, since some have several meanings.",
         (
             ("500g", "500 g"),
@@ -294,6 +302,8 @@ RULES: tuple[NamedRule, ...] = (
             ("60 miles per hour", "60 mph"),
             ("5 per cent", "5"),
             ("65 years and over", "65+ years"),
+            ("5 to 9 years", "5 9 years"),
+            ("1000 USD", "1000 $"),
             ("6 feet tall", "6 ft tall"),
             ("Miles Davis", "miles davis"),
         ),
@@ -323,7 +333,8 @@ RULES: tuple[NamedRule, ...] = (
         "territories",
         True,
         "writes a country, territory or state that is the whole value by one English name. Codes, "
-        "and short names in 45 other languages, count only in a column that consists of them.",
+        "and short names in 45 other languages, count only in a column that consists of them, as "
+        "do names and abbreviations of months, days of the week and quarters.",
         "Tables use short and official names, the World Bank's spellings, other languages and "
         "codes. Other values stay as they are.",
         (
@@ -347,13 +358,15 @@ RULES: tuple[NamedRule, ...] = (
         "different-numbers",
         True,
         "keeps values apart of which each has a number, or a letter that stands alone or behind a "
-        "number, that the other lacks, or has less often in few words, values whose numbers stand "
-        "in another order, and other codes and words of two to four letters.",
+        "number, that the other lacks, or has less often in few words, or one a small number at "
+        "the end, values whose numbers stand in another order, and other codes and words of two "
+        "to four letters.",
         "Names that differ in a number name different things, however few letters that changes.",
         (
             ("Terminal 1", "Terminal 2"),
             ("2.5", "25"),
             ("Rocky II", "Rocky III"),
+            ("Windows 10", "Windows"),
             ("2-1", "1-2"),
             ("Gate B", "Gate C"),
             ("12a High Street", "12b High Street"),
@@ -365,7 +378,7 @@ RULES: tuple[NamedRule, ...] = (
         "different-signs",
         True,
         "keeps values apart that have other signs: <, >, a minus before a number, and + or - "
-        "behind a grade.",
+        "behind a grade or in brackets.",
         "These signs change what a value means.",
         (("<5", ">5"), ("AA-", "AA"), ("C++", "C")),
         tells_apart=True,

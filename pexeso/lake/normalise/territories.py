@@ -10,7 +10,8 @@ USA and Canada. Only whole values are replaced: "Bank of Georgia" stays.
 
 A code of two or three letters is a word or another abbreviation more often than not ("IN", "CAN"),
 so a column decides together: codes of one list are written out where they make up at least three
-quarters of its distinct values, and three of them. UK, US and USA always are.
+quarters of its distinct values, and three of them. UK, US and USA always are. Months, days of the
+week and quarters of a year are such lists as well: a column of "Jan", "Feb", "Mar".
 
 Names in other languages, of the Unicode CLDR in ``foreign_territories.json``, are replaced too.
 Those in Latin letters that are short or the names of other things as well ("Columbia", "Man") are
@@ -63,7 +64,10 @@ class NameList:
 
 
 class Territories:
-    """What is replaced: names anywhere, codes and foreign names where a column is made of them."""
+    """What is replaced: names anywhere, codes and foreign names where a column is made of them.
+
+    Names of months and the like are replaced as codes are.
+    """
 
     def __init__(self, names: NameList, codes: Sequence[NameList], foreign: NameList) -> None:
         lists = [names, *codes, foreign]
@@ -116,6 +120,7 @@ def territories(normalise: Normalise) -> Territories:
     plain = [(name.translate(_WRITTEN_OUT), written) for name, written in abroad]
     abroad += [entry for entry in plain if entry[0].isascii() and entry[0].isalpha()]
     codes = [mapping.items() for mapping in (three, packaged()["states"], two)]
+    codes += [_months(), _days(), _quarters()]
     english, *codes, abroad = _lists([_english_names(), *codes, abroad], normalise)
     is_sure = pc.or_(
         pc.invert(pc.string_is_ascii(abroad.texts)),
@@ -197,6 +202,29 @@ def foreign() -> dict[str, list[str]]:
 def _names_by_code() -> dict[str, list[str]]:
     also = packaged()["also"]
     return {code: [*also.get(code, []), english] for code, english in packaged()["english"].items()}
+
+
+def _months() -> list[tuple[str, str]]:
+    """Return names and abbreviations of months in any language, with the English name of each."""
+    document = package_data("months.json")
+    names = zip(document["english"], document["others"], strict=True)
+    return [(text, own.split()[-1]) for own, others in names for text in f"{own} {others}".split()]
+
+
+def _days() -> list[tuple[str, str]]:
+    words = package_data("dictionaries.json")["date-words"][0]["words"].items()
+    days = {short: day for short, day in words if day.endswith("day")}
+    return [*days.items(), *((day, day) for day in days.values())]
+
+
+def _quarters() -> list[tuple[str, str]]:
+    ordinals = enumerate(("1st", "2nd", "3rd", "4th"), start=1)
+    return [
+        (text, f"q{number}")
+        for number, ordinal in ordinals
+        for part in ("quarter", "qtr")
+        for text in (f"{ordinal} {part}", f"{part} {number}", f"q{number}", f"{number}q")
+    ]
 
 
 def _country_codes(written: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from pexeso.lake.normalise import package_data
 from pexeso.lake.normalise.abbreviations import packaged
-from pexeso.lake.normalise.characters import DIGITS, Bytes, only_where, where_matching
+from pexeso.lake.normalise.characters import DIGITS, Bytes, as_mask, only_where, where_matching
 from pexeso.lake.normalise.territories import plain_names
 
 # Any letter, and all else beyond ASCII: Unicode's classes would take milliseconds to prepare, for
@@ -46,30 +46,51 @@ _NAME = r"(?:[^\s,\d]+\s+){0,2}[^\s,\d]+"
 _INVERTED = rf"^({_NAME}),\s*({_NAME})$"
 _SUFFIX = r"(?i),\s*(?:jr|sr|i{1,3}|iv|esq|phd|md|inc|ltd|llc|corp|co)\.?$"
 
-# What a period is in bytes: the shortest "FY19", the longest "1990 \u2013 95"; what it is named
-# by at the start, with a digit at the end; or how a year begins, with what comes behind its four
-# digits.
-_MIN_BYTES, _MAX_BYTES = 4, 11
+# What a period is in bytes: the shortest "FY19", the longest "financial year 2019 \u2013 20"; what
+# it is named by at the start, with a digit at the end; or how a year begins, with what comes behind
+# its four digits.
+_MIN_BYTES, _MAX_BYTES = 4, 30
 _DASH, _APOSTROPHE = r"[-/\x{2013}]", r"['\x{2019}]"
 _YEAR = "(?:1[89]|20)[0-9]{2}"
-_PERIOD = (
-    rf"(?i)^(?:[12][0-9]{{3}} ?{_DASH} ?[0-9][0-9]|q[1-4][ ,/'-]{{0,2}}{_YEAR}|{_YEAR}[ "
-    rf",/-]{{0,2}}q[1-4]|"
-    rf"[12][0-9][0-9]0{_APOSTROPHE}s|(?:fy|[1-4]q)[ ']?(?:{_YEAR}|[0-9]{{2}}))$"
+_FISCAL = "(?:fy|(?:fiscal|financial) year)[ ']?"
+_ORDINALS = (("first", "1st"), ("second", "2nd"), ("third", "3rd"), ("fourth", "4th"))
+_PARTS_OF_YEARS = tuple(
+    (
+        rf"(?:{'|'.join(ordinals)})[ -]{part}|{part}[ -]?{number}",
+        f"{letter}{number}",
+    )
+    for letter, part, count in (("q", r"(?:quarter|qtr\.?)", 4), ("h", "half", 2))
+    for number, ordinals in enumerate(_ORDINALS[:count], start=1)
 )
-_SPAN = rf"^(?P<start>[12][0-9]{{3}}) ?{_DASH} ?(?P<end>[0-9][0-9])$"
+_PART_OF_YEAR = "|".join(part for part, _ in _PARTS_OF_YEARS)
+_PERIOD = (
+    rf"(?i)^(?:[12][0-9]{{3}} ?{_DASH} ?[0-9][0-9]|(?:q[1-4]|h[12])[ ,/'-]{{0,2}}{_YEAR}|"
+    rf"{_YEAR}[ ,/-]{{0,2}}(?:q[1-4]|h[12])|[12][0-9][0-9]0{_APOSTROPHE}s|"
+    rf"(?:{_FISCAL}|[1-4]q[ ']?)(?:{_YEAR}|[0-9]{{2}})|[12]h[ ']?{_YEAR}|"
+    rf"{_FISCAL}(?:{_YEAR} ?{_DASH} ?(?:{_YEAR}|[0-9]{{2}})|[0-9]{{2}} ?{_DASH} ?[0-9]{{2}})|"
+    rf"(?:{_PART_OF_YEAR}),?(?: of)? {_YEAR}|{_YEAR},? (?:{_PART_OF_YEAR}))$"
+)
+_SPAN = (
+    rf"^(?P<kind>(?:fiscal year )?)(?P<start>[12][0-9]{{3}}) ?{_DASH} ?"
+    r"(?:[12][0-9])?(?P<end>[0-9][0-9])$"
+)
 _FORMS = (
-    (r"(?i)^(q[1-4])[ ,/'-]*([0-9]{4})$", r"\1 \2"),
-    (r"(?i)^([0-9]{4})[ ,/-]*(q[1-4])$", r"\2 \1"),
+    *(
+        (rf"(?i)^(?:([0-9]{{4}}),? )?(?:{part})(?:,?(?: of)? ([0-9]{{4}}))?$", rf"{short} \1\2")
+        for part, short in _PARTS_OF_YEARS
+    ),
+    (r"(?i)^([qh][1-4])[ ,/'-]*([0-9]{4})$", r"\1 \2"),
+    (r"(?i)^([0-9]{4})[ ,/-]*([qh][1-4])$", r"\2 \1"),
     (rf"(?i)^([0-9]{{4}}){_APOSTROPHE}(s)$", r"\1\2"),
-    (r"(?i)^(fy|[1-4]q)[ ']?([0-4][0-9])$", r"\1 20\2"),
-    (r"(?i)^(fy|[1-4]q)[ ']?([5-9][0-9])$", r"\1 19\2"),
-    (r"(?i)^([1-4])(q)[ ']?([0-9]{4})$", r"\2\1 \3"),
-    (r"(?i)^fy[ ']?([0-9]{4})$", r"fiscal year \1"),
+    (rf"(?i)^({_FISCAL}|[1-4]q[ ']?)([0-4][0-9])([^0-9].*)?$", r"\1 20\2\3"),
+    (rf"(?i)^({_FISCAL}|[1-4]q[ ']?)([5-9][0-9])([^0-9].*)?$", r"\1 19\2\3"),
+    (r"(?i)^([1-4])([qh])[ ']*([0-9]{4})$", r"\2\1 \3"),
+    (rf"(?i)^{_FISCAL} *([0-9]{{4}})", r"fiscal year \1"),
 )
 _SEPARATOR = "\x1e"
 _ENTITY = r"(?i)&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,31}[0-9]{0,2});"
 _WEB_ADDRESS = r"(?i)^(?:(?:https?|ftp)://(?:www\.)?|www\.)([^\s/.]+\.\S*?)/?$"
+_STREET = r"(\pL{3})str\."  # German
 _HAN = r"[\x{4E00}-\x{9FFF}]"
 _DIVISION = rf"^({_HAN}{{2,}}?)(市|省|县|県|府|都|区|自治区|自治州|自治县|特别行政区)$"
 # Behind a name: "(1)", "(a)", "1)", and what was a raised number.
@@ -101,11 +122,17 @@ _TWO_LETTERS = (
 _MAX_TIME = len("12:30 a. m.")
 
 # Bounds by words, and as they are written with signs.
-_BOUND = r"(?i)^(?:less|fewer|more|greater) than [^a-z]|[0-9](?: years?| yrs)?,? (?:and|or) [a-z]+$"
+_AMOUNT = r"[$\x{20ac}\xa3]? ?[0-9]"
+_RANGE = rf"(?i)^({_AMOUNT}[0-9.,]*) to ({_AMOUNT}[0-9.,]*)( years?| yrs)?$"
+_BOUND = (
+    r"(?i)^(?:(?:less|fewer|more|greater) than|under|below|over|above) [^a-z]|"
+    rf"[0-9](?: years?| yrs)?,? (?:and|or) [a-z]+$|{_RANGE}"
+)
 _ENDS_OF_BOUNDS = [ord(one) << 8 | ord(other) for one, other in ("er", "ve", "re", "ow", "ss")]
 _BOUNDS = (
-    (r"(?i)^(?:less|fewer) than ([$\x{20ac}\xa3]? ?[0-9])", r"<\1"),
-    (r"(?i)^(?:more|greater) than ([$\x{20ac}\xa3]? ?[0-9])", r">\1"),
+    (_RANGE, r"\1-\2\3"),
+    (rf"(?i)^(?:(?:less|fewer) than|under|below) ({_AMOUNT})", r"<\1"),
+    (rf"(?i)^(?:(?:more|greater) than|over|above) ({_AMOUNT})", r">\1"),
     (
         r"(?i)([0-9])((?: years?| yrs)?),? (?:and|or) (?:over|older|above|more)$",
         r"\1+\2",
@@ -126,7 +153,7 @@ def _table(members: bytes) -> np.ndarray:
 
 
 _STARTS_RANK, _STARTS_NUMBERING = _table(b"#("), _table(b"n" + DIGITS)
-_STARTS_BOUND = _table(b"lfmg")
+_STARTS_BOUND = _table(b"lfmguboa")
 
 
 def _begins(texts: pa.StringArray, table: np.ndarray) -> pa.BooleanArray:
@@ -181,22 +208,22 @@ def may_name_opponents(texts: pa.StringArray) -> pa.BooleanArray:
     return pa.array(may)
 
 
-_NAMES, _IS_LAST, _IS_YEAR, _IS_FIFTH = (
-    _table(text) for text in (b"qf", b"0123456789", b"12", b"-/ ',q\xe2")
+_NAMES, _IS_BEHIND, _IS_LAST, _IS_YEAR, _IS_FIFTH = (
+    _table(text) for text in (b"qfhst", b"qhsnrt", b"0123456789", b"12", b"-/ ',qh\xe2")
 )
 
 
 def with_periods(texts: pa.StringArray) -> pa.StringArray:
-    """Write quarters, fiscal years, decades and spans of years in one form.
+    """Write quarters, halves, fiscal years, decades and spans of years in one form.
 
-    >>> texts = pa.array(["1990-95", "1999/00", "2020Q1", "1990's", "2020-03", "Q1"])
+    >>> texts = pa.array(["1990-95", "1999/00", "2020Q1", "1st half 2020", "1990's", "2020-03"])
     >>> with_periods(texts).to_pylist()
-    ['1990 1995', '1999 2000', 'Q1 2020', '1990s', '2020-03', 'Q1']
+    ['1990 1995', '1999 2000', 'Q1 2020', 'h1 2020', '1990s', '2020-03']
     """
     text_bytes = Bytes(texts)
     first, fifth, last = text_bytes.at(0) | 0x20, text_bytes.at(4) | 0x20, text_bytes.at(-1) | 0x20
     second = text_bytes.at(1) | 0x20
-    may = (_NAMES[first] | (second == ord("q"))) & _IS_LAST[last]
+    may = (_NAMES[first] | _IS_BEHIND[second]) & _IS_LAST[last]
     may |= _IS_YEAR[first] & _IS_FIFTH[fifth]
     may &= (text_bytes.lengths >= _MIN_BYTES) & (text_bytes.lengths <= _MAX_BYTES)
     return where_matching(texts, pa.array(may), _PERIOD, _one_form)
@@ -210,15 +237,15 @@ def _one_form(texts: pa.StringArray) -> pa.StringArray:
         return texts
     start, end = (
         pc.fill_null(pc.struct_field(spans, [position]), "0").cast(pa.int64()).to_numpy()
-        for position in (0, 1)
+        for position in (1, 2)
     )
     # The span runs on into the next century only where it does so at once: "1999-00", not
     # "1988-05".
     whole = start - start % 100 + end + np.where((end == 0) & (start % 100 == 99), 100, 0)
     is_span = spans.is_valid().to_numpy(zero_copy_only=False) & (whole > start)
-    joined = pc.binary_join_element_wise(
-        pa.array(start).cast(pa.string()), pa.array(whole).cast(pa.string()), " "
-    )
+    years = (pa.array(side).cast(pa.string()) for side in (start, whole))
+    joined = pc.binary_join_element_wise(*years, " ")
+    joined = pc.binary_join_element_wise(pc.struct_field(spans, [0]), joined, "")
     return pc.if_else(pa.array(is_span), joined, texts)
 
 
@@ -430,6 +457,7 @@ def _with_bounds(texts: pa.StringArray) -> pa.StringArray:
     text_bytes = Bytes(texts)
     last = text_bytes.at(-2).astype(np.uint16) << 8 | text_bytes.at(-1) | 0x2020
     may = _STARTS_BOUND[text_bytes.at(0) | 0x20] | np.isin(last, _ENDS_OF_BOUNDS)
+    may |= as_mask(pc.match_substring(texts, " to "))
 
     def write(some: pa.StringArray) -> pa.StringArray:
         for pattern, replacement in _BOUNDS:
@@ -460,6 +488,11 @@ def without_asian_company_forms(texts: pa.StringArray) -> pa.StringArray:
         return some
 
     return only_where(texts, pc.invert(pc.string_is_ascii(texts)), remove)
+
+
+def with_streets(texts: pa.StringArray) -> pa.StringArray:
+    """Write out streets of German addresses: "Hauptstr. 5"."""
+    return _rewritten(texts, pc.match_substring(texts, "str."), _STREET, r"\1strasse ")
 
 
 ASIAN = bytes(range(0xE2, 0xF1))  # first bytes, in UTF-8
@@ -493,4 +526,5 @@ TEXT_RULES: dict[str, tuple[bytes | None, Callable[[pa.StringArray], pa.StringAr
     "states": (b",", with_states),
     "units": (DIGITS, with_spaced_units),
     "companies": (bytes(range(0x80, 0x100)), without_asian_company_forms),
+    "addresses": (b".", with_streets),
 }
