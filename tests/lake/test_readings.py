@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pexeso.lake.normalise.rules import READINGS, RULES
-from pexeso.lake.readings import LOSSY, read_cells, read_columns
+from pexeso.lake.readings import LOSSY, forms_of, read_cells, read_columns
 from pexeso.lake.tokens import DEFAULT_READINGS, key_texts, tokens_of
 
 OF_RULE = {rule.name: rule for rule in RULES if rule.is_reading}
@@ -50,7 +50,13 @@ SAME = {
         ("1 234,5", "1234.5"),
         ("5 %", "5%"),
         ("$1,234", "$ 1234"),
-        ("1.234,50 €", "1234.50€"),
+        ("1.234,50 €", "€1234.50"),
+        ("12,34,567", "1234567"),
+        ("3,5", "3.5"),
+        ("(1,234)", "-1234"),
+        ("$-5", "-$5"),
+        (",5", "0.5"),
+        ("5.", "5"),
     ],
     "identifiers": [
         ("urn:uuid:550e8400-e29b-41d4-a716-446655440000", "550E8400E29B41D4A716446655440000"),
@@ -111,7 +117,10 @@ APART = [
     ("1,23", "123"),
     ("1.234", "1234"),
     ("0,123", "0123"),
-    ("12,34,567", "1234567"),
+    ("1,2,345", "12345"),
+    ("(100)", "100"),
+    ("$5", "€5"),
+    ("5%", "5\u2030"),
     ("'90s", "90s"),
     ("978-0-306-40615-8", "9780306406158"),
     ("3/5/2020", "5/3/2020"),
@@ -182,11 +191,51 @@ def test_a_column_decides_which_number_is_the_month():
         *read(days, ("iso-dates",)),
         *read(months, ("iso-dates",)),
     ]
-    for both in (days[:1], [days[1], months[1]]):
-        assert read(both, ("iso-dates",)) == both, "not decided"
+    assert read(days[:1], ("iso-dates",)) == ["03/05/2020"], "not decided"
+    both = ["2020-05-13", "03/05/2020", "2020-03-13 10:00:00"]
+    assert read([days[1], days[0], months[1]], ("iso-dates",)) == both
+    assert read(both, ("iso-dates",), day_first=False, as_open=True) == both
     assert read(days[:1], ("iso-dates",), day_first=True) == ["2020-05-03"]
     assert read(days[:1], ("iso-dates",), day_first=False) == ["2020-03-05"]
     assert read(months, ("iso-dates",), day_first=True) == read(months, ("iso-dates",))
+
+
+@pytest.mark.parametrize(
+    ("cells", "tokens"),
+    [
+        (["84.523", "3.769.495", "12"], ["84523", "3769495", "12"]),
+        (["1.000", "2,50", "1.234,00", "1,234"], ["1000", "2.50", "1234", "1.234"]),
+        (["84.523", "3.769.495", "1.5"], ["84.523", "3769495", "1.5"]),
+        (["84.523", "12.345"], ["84.523", "12.345"]),
+        (["1,234", "5"], ["1234", "5"]),
+    ],
+)
+def test_a_column_decides_which_mark_is_the_decimal_one(cells, tokens):
+    columns = np.repeat([0, 1], [len(cells), 2])
+    beside = pa.array([*cells, "1.234", "1,234"])
+    for form in (tokens_of, lambda cells: key_texts(cells, DEFAULT_READINGS)):
+        assert form(pa.array(cells)).to_pylist() == tokens
+    assert tokens_of(beside, columns).to_pylist() == [*tokens, "1.234", "1234"]
+
+
+def test_cells_have_the_forms_of_columns_that_may_be_read_in_another_way():
+    def forms(*cells):
+        read = forms_of(lambda **options: [tokens_of(pa.array(cells), **options)])
+        return [(first, some.to_pylist()) for first, [some] in read]
+
+    assert forms("a", "2020", "13.5") == [(None, ["a", "2020", "13.5"])]
+    assert forms("1.234", "x") == [(None, ["1.234", "x"]), (None, ["1234", "x"])]
+    assert forms("05/05/2020") == [(None, ["05/05/2020"]), (None, ["2020-05-05"])]
+    assert forms("03/05/2020") == [
+        (None, ["03/05/2020"]),
+        (False, ["2020-03-05"]),
+        (True, ["2020-05-03"]),
+    ]
+    assert forms("5 Mar 2020") == [
+        (None, ["2020-03-05"]),
+        (False, ["03/05/2020"]),
+        (True, ["05/03/2020"]),
+    ]
 
 
 def test_a_column_decides_whether_a_number_behind_a_month_is_a_year():

@@ -446,16 +446,16 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "thousands",
         True,
-        "writes numbers without the separators of their thousands: commas, spaces, apostrophes, "
-        "and dots where two or a decimal comma show what they are; and without a space before a "
-        "sign of percent or currency.",
-        "Spreadsheets show numbers with them.",
+        "writes numbers with a decimal point, a currency in front, a minus for brackets, and no "
+        "separators of thousands: commas, spaces, apostrophes, and points where the column "
+        "shows that the comma is the decimal mark.",
+        "Spreadsheets show numbers so.",
         (
             ("1,234", "1234"),
             ("1.234.567,5", "1234567.5"),
             ("1.234", "1.234"),
-            ("1,23", "1,23"),
-            ("5 %", "5%"),
+            ("1,23", "1.23"),
+            ("(5 €)", "-€5"),
         ),
         is_reading=True,
     ),
