@@ -11,6 +11,7 @@ from pexeso.lake.normalise.characters import (
     as_mask,
     only_where,
     replaced_at,
+    where_matching,
 )
 from pexeso.lake.normalise.dates import (
     DATE_AND_TIME,
@@ -23,8 +24,12 @@ from pexeso.lake.normalise.dates import (
     numbers_of,
     read_named_dates,
 )
+from pexeso.lake.normalise.text_rules import NAMED_PERIOD, with_periods
 
-_COMPACT = "^(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])$"
+_COMPACT = (
+    "^(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])"
+    "(?:(?:[01][0-9]|2[0-3])[0-5][0-9][0-5][0-9])?$"
+)
 _MIN_COMPACT = 0.9  # share of a column's whole numbers
 _MAX_DATE_BYTES = 40
 # Unicode's classes take long to prepare and to match.
@@ -43,9 +48,28 @@ _MONTH_NUMBERS = (
     r"^(?P<month>0[1-9])\.(?P<year>[12]\d{3})$",
     r"^(?P<year>[12]\d{3})[年년] ?(?P<month>0?[1-9]|1[0-2])[月월]$",
 )
+_TIME = r"(?i)^(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]+)?)?(?: ?[ap]\.? ?m\.?)?$"
+# Points of time as programs write them, and as they are read: basic ISO 8601, `date` and ctime, SAS
+# and logs of web servers, words, fractions behind a comma, and zones behind UTC.
+_SPELLINGS = (
+    (r"^([0-9]{8})t?([0-9]{2})([0-9]{2})([0-9]{2})", r"\1t\2:\3:\4"),
+    (
+        r"^(?:[a-z]{3} )?([a-z]{3}) +([0-9]{1,2}) ([0-9:]{8}) (?:(?:utc|gmt) )?([0-9]{4})$",
+        r"\1 \2 \4 \3",
+    ),
+    (r"^([0-9]{2}/?[a-z]{3}/?[0-9]{4}):([0-9])", r"\1 \2"),
+    (r"([0-9]{4}),? at ([0-9])", r"\1 \2"),
+    (r"(:[0-9]{2}),([0-9])", r"\1.\2"),
+    (r" ?(?:utc|gmt) ?([+-])([0-9])(:|$)", r"\10\2\3"),
+    (r" ?(?:utc|gmt) ?([+-][0-9])", r"\1"),
+    (r"([ap])\. m\.?$", r"\1m"),
+)
 _EITHER_ORDER = (
     r"^(?P<first>\d{1,2})(?:/(?P<second>\d{1,2})/(?:\d{4}|\d\d)|-(?P<third>\d{1,2})-\d{4})"
     r"(?:$|[ ,tT])"
+)
+_SPAN = (
+    r"^(?P<start>(?:1[6-9]|20)[0-9]{2})[-/](?:(?P<long>(?:1[6-9]|20)[0-9]{2})|(?P<short>[0-9]{2}))$"
 )
 OPEN = r"^([12][0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|1[0-2])($| .*)"
 _MONTH_OF_SHORT_YEAR = r"(?i)^[a-z]{3,9}\.?(?:[-/]| ?')\d\d$"
@@ -68,10 +92,12 @@ def edges(texts: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def iso_dates(texts: pa.Array) -> pa.Array:
-    """Return texts, dates of one order among them as ISO 8601 has them."""
+    """Return texts, dates of one order, times and named periods among them in one form."""
     short = pc.less_equal(pc.binary_length(texts), _MAX_DATE_BYTES)
     may = pc.and_(short, pc.match_substring_regex(texts, _DATE_HINT))
-    return only_where(texts, may, lambda some: pc.coalesce(_iso(some), some))
+    texts = only_where(texts, may, lambda some: pc.coalesce(_iso(some), some))
+    texts = where_matching(texts, pc.match_substring(texts, ":"), _TIME, _iso_times)
+    return with_periods(texts, NAMED_PERIOD)
 
 
 def _iso(texts: pa.Array, columns: np.ndarray | None = None) -> pa.Array:
@@ -80,6 +106,8 @@ def _iso(texts: pa.Array, columns: np.ndarray | None = None) -> pa.Array:
     Dates of either order are read where columns, int64 (n,), decide them.
     """
     lower = pc.utf8_lower(texts).cast(pa.string())
+    for pattern, usual in _SPELLINGS:
+        lower = pc.replace_substring_regex(lower, pattern, usual)
     split = pc.extract_regex(lower, DATE_AND_TIME)
     date = split.field("date")
     names = canonical_dates(date, columns, either_order=columns is not None)
@@ -87,6 +115,16 @@ def _iso(texts: pa.Array, columns: np.ndarray | None = None) -> pa.Array:
     has_time = pc.not_equal(split.field("hour"), "")
     months = pc.if_else(has_time, pa.scalar(None, pa.string()), _months(date, names))
     return pc.coalesce(months, *_moments(names, split)).cast(texts.type)
+
+
+def _iso_times(texts: pa.Array) -> pa.Array:
+    """Return times of a day as ISO 8601 has them."""
+    day = pa.scalar("2000-01-01", texts.type)
+    moments = _iso(pc.binary_join_element_wise(day, texts, pa.scalar(" ", texts.type)))
+    times = pc.utf8_slice_codeunits(moments, len("2000-01-01 "))
+    times = pc.if_else(pc.equal(times, ""), pa.scalar("00:00", times.type), times)
+    times = pc.replace_substring_regex(times, "^(.....):00$", r"\1")  # as most are written
+    return pc.coalesce(times, texts)
 
 
 def _named(dates: pa.Array) -> pa.Array:
@@ -148,6 +186,7 @@ def _moments(names: pa.Array, split: pa.StructArray) -> tuple[pa.Array, pa.Array
     good = ((hour < 24) | (minute == 0)) & ((hour <= 12) | as_mask(pc.equal(half, "")))
     fraction = pc.utf8_rtrim(times.field("fraction"), "0")
     seconds = 3600 * hours_of_day(hour, half) + 60 * minute + second
+    dates, seconds = dates + seconds // 86400, seconds % 86400
     is_day = (seconds == 0) & as_mask(pc.less_equal(pc.binary_length(fraction), 1))
     zone = pc.utf8_rpad(pc.replace_substring(times.field("zone"), ":", ""), 5, "0")
     moment = dates.astype("datetime64[s]") + (seconds - _offsets(zone))
@@ -183,7 +222,7 @@ def _placed(texts: pa.Array, rows: np.ndarray, chosen: np.ndarray, n: int) -> pa
 
 
 def iso_dates_of_columns(texts: pa.Array, columns: np.ndarray, day_first: bool | None) -> pa.Array:
-    texts = _with_compact_dates(texts, columns)
+    texts = _with_spans(_with_compact_dates(texts, columns), columns)
     first, last, lengths = edges(texts)
     short = (lengths >= len("1/2/03")) & (lengths <= _MAX_DATE_BYTES)
     rows = matching_rows(
@@ -218,6 +257,22 @@ def write_open(texts: pa.Array, *, day_first: bool) -> pa.Array:
     """Write dates that could be in either order as a column has them that leaves it open."""
     order = r"\3/\2" if day_first else r"\2/\3"
     return pc.replace_substring_regex(texts, OPEN, rf"{order}/\1\4")
+
+
+def _with_spans(texts: pa.Array, columns: np.ndarray) -> pa.Array:
+    """Write spans of years in full; the column decides whether 2009-10 is one, or a month."""
+    rows = matching_rows(texts, np.isin(edges(texts)[2], (7, 9)), _SPAN)
+    if not len(rows):
+        return texts
+    fields = pc.extract_regex(texts.take(pa.array(rows)), _SPAN)
+    start, short, long = (numbers_of(fields.field(name)) for name in ("start", "short", "long"))
+    turn = 100 * ((start % 100 == 99) & (short == 0))
+    end = np.where(long, long, start - start % 100 + short + turn)
+    may_be_month = (long == 0) & (short >= 1) & (short <= 12)
+    of_spans = columns[rows[(long == 0) & ~may_be_month & (end > start)]]
+    is_span = (end > start) & (~may_be_month | np.isin(columns[rows], of_spans))
+    years = (pa.array(side[is_span]).cast(pa.string()) for side in (start, end))
+    return replaced(texts, rows[is_span], pc.binary_join_element_wise(*years, "-"))
 
 
 def _with_compact_dates(texts: pa.Array, columns: np.ndarray) -> pa.Array:

@@ -8,7 +8,7 @@
   are several, or a comma after them (``1.234.567``, ``1.234,50``). Otherwise a comma or point is
   the decimal mark: ``3,5`` is 3.5, ``0,750`` is .75, ``1.234`` is 1.234. Where cells of the column
   show that the comma is the decimal mark and none shows that the point is, ``1.234`` is 1234, and
-  ``1,234`` is 1.234.
+  ``1,234`` is 1.234; but one slip such as ``13,5000`` among many like ``1,234`` shows nothing.
 - An exponent may follow: ``1e6``. Anything else, words and units included, is no number.
 """
 
@@ -31,11 +31,13 @@ _CELL = (
     r"(?P<close>\)?)$"
 )
 _GROUP_SIGNS = rf"['\x{{2019}}_{_BLANKS}]"
-_GROUPS_BY_COMMA = r"(?:[0-9]{0,2}(?:,[0-9]{3})+|[0-9]?(?:,[0-9]{2})+,[0-9]{3})"
+_GROUPS_BY_COMMA = (
+    r"(?:(?:[1-9][0-9]{0,2}|0[0-9]{1,2})(?:,[0-9]{3})+|[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3})"
+)
 # Where the point is the decimal mark, and where the comma is: the first shape of a number, whose
 # separator is taken away. Behind it come those of either, with whether a comma is the mark.
 _FIRST = (
-    (rf"^[1-9]{_GROUPS_BY_COMMA}(?:\.[0-9]*)?$", ","),  # 0,750 has no thousands
+    (rf"^{_GROUPS_BY_COMMA}(?:\.[0-9]*)?$", ","),  # 0,750 has no thousands
     (r"^[1-9][0-9]{0,2}(?:\.[0-9]{3})+$", r"\."),
 )
 _SHAPES = (
@@ -44,10 +46,11 @@ _SHAPES = (
     (rf"^[0-9]{{1,3}}(?:{_GROUP_SIGNS}[0-9]{{3}})+(?:[.,][0-9]*)?$", _GROUP_SIGNS),
     (r"^(?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)$", ""),
 )
-# What shows that the comma is the decimal mark, and that the point is.
+# What shows that the comma is the decimal mark, that the point is, and what may be thousands.
 _MARKS = (
     r",(?:[0-9]{1,2}|[0-9]{4,})?$|^0*,|\..*[.,]",
     r"\.(?:[0-9]{1,2}|[0-9]{4,})?$|^0*\.|,.*[.,]",
+    r"^[0-9]{1,3},[0-9]{3}$",
 )
 
 
@@ -105,11 +108,12 @@ def numbers_in(
 def _plain(digits: pa.StringArray, columns: np.ndarray, comma: bool) -> pa.StringArray:
     """Write numbers with a decimal point and no separators; null if no shape matches."""
     n = int(columns.max(initial=-1)) + 1
-    by_comma, by_point = (
-        np.bincount(columns[as_mask(pc.match_substring_regex(digits, mark))], minlength=n) > 0
+    by_comma, by_point, may_be_thousands = (
+        np.bincount(columns[as_mask(pc.match_substring_regex(digits, mark))], minlength=n)
         for mark in _MARKS
     )
-    is_comma = pa.array(((by_comma | comma) & ~by_point)[columns])
+    shows_comma = (by_comma > 0) & (4 * by_comma**2 >= may_be_thousands)
+    is_comma = pa.array(((shows_comma | comma) & (by_point == 0))[columns])
     plain = pa.nulls(len(digits), digits.type)
     for (shape, separator), flags in zip(_FIRST, (pc.invert(is_comma), is_comma), strict=True):
         is_new = pc.and_(flags, pc.match_substring_regex(digits, shape))

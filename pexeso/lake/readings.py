@@ -37,6 +37,7 @@ from pexeso.lake.normalise.characters import (
     classes_of,
     only_where,
     where_matching,
+    with_ascii_digits,
 )
 from pexeso.lake.numbers import numbers_in
 
@@ -50,7 +51,7 @@ _MIN_NUMBER_BYTES = 9  # of an ISBN or a telephone number, without its last digi
 _UUID_BYTES = (32, 36, 38, 45)
 _DAY_BYTES, _DAY = 10, "^[12][0-9]{3}-[0-9]{2}-[0-9]{2}$"
 
-_HYPHENS = r"[\x{2010}\x{2011}\x{2212}]"
+_HYPHENS = r"[\x{2010}-\x{2013}\x{2212}\x{ff0d}]"
 _SPACES = r"[\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
 _MARKED = r"^['\x{2019}]([+-]?[0-9][0-9A-Za-z.,/: -]*)$"
 _DECADE = r"^['\x{2019}][0-9]{2}s$"
@@ -155,7 +156,7 @@ def _without_marks(texts: pa.Array) -> pa.Array:
 def _visible(texts: pa.Array) -> pa.Array:
     def change(points: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         is_kept = (classes_of(points) != INVISIBLE) & (points != ord("\n"))
-        return points[is_kept], rows[is_kept]
+        return with_ascii_digits(points[is_kept]), rows[is_kept]
 
     # A line feed ends each text there.
     spaced = pc.replace_substring_regex(texts, rf"{_SPACES}|[\r\n]", " ")
@@ -281,7 +282,7 @@ _WAYS: tuple[tuple[str, tuple[dict[str, bool], ...]], ...] = (
             for day_first in (False, True)
         ),
     ),
-    (r"[0-9][.,][0-9]{3}(?:[^0-9]|$)", ({"comma": True},)),
+    (r"[0-9]\.?[0-9]{3}(?:[^0-9]|$)", ({"comma": True},)),
 )
 
 

@@ -18,7 +18,7 @@ float that is an integer below 2**53        as that integer: ``1.0`` is ``"1"``
 other float                                 the shortest text that reads back as the same number:
                                             ``12345678901.5``, and ``1e+16`` where it is large
 decimal                                     as its text would be: ``1.00`` is ``"1"``
-truth value, date, time                     ``"true"``, ``"2020-03-05"``, ``"14:30:00"``: a second
+truth value, date, time                     ``"true"``, ``"2020-03-05"``, ``"14:30:05"``: a second
                                             has a fraction only where it is not zero
 null, NaN, nothing but white space          no token
 text for a gap: `pexeso.lake.cells`       no token

@@ -421,9 +421,10 @@ RULES: tuple[NamedRule, ...] = (
         "invisible-letters",
         True,
         "removes letters without width, such as zero-width spaces and soft hyphens, and writes "
-        "spaces of any kind as spaces, and hyphens that do not break and minus signs as hyphens.",
-        "Nobody sees them.",
-        (("a\u200b1", "a1"), ("a\u00a01", "a 1"), ("1\u20112", "1-2")),
+        "spaces of any kind as spaces, dashes that join and minus signs as hyphens, and digits of "
+        "any script as 0 to 9.",
+        "They are ways of typing.",
+        (("a\u200b1", "a1"), ("a\u00a01", "a 1"), ("1\u20112", "1-2"), ("1\u20132", "1-2")),
         is_reading=True,
     ),
     NamedRule(
@@ -483,9 +484,10 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "iso-dates",
         True,
-        "writes dates, times of day with a date, and months of a year as ISO 8601 has them, in "
-        "UTC where there is a time zone. The column decides which number of 3/5/1953 is the month, "
-        "and whether Jan-24 is a month.",
+        "writes dates, times of day and months of a year as ISO 8601 has them, in UTC where there "
+        "is a time zone, and quarters, weeks, fiscal years and spans of years in one form. The "
+        "column decides which number of 3/5/1953 is the month, and whether Jan-24 and 2009-10 are "
+        "months.",
         "Dates have many notations. Midnight is the day, whatever its time zone.",
         (
             ("05-JAN-24", "2024-01-05"),
@@ -493,6 +495,9 @@ RULES: tuple[NamedRule, ...] = (
             ("2024M01", "2024-01"),
             ("février 2020", "2020-02"),
             ("2024-01-05T14:00:00+01:00", "2024-01-05 13:00:00"),
+            ("2:30 PM", "14:30"),
+            ("2024Q1", "q1 2024"),
+            ("2023/24", "2023-2024"),
             ("2-1", "2-1"),
         ),
         is_reading=True,

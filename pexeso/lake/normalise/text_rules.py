@@ -46,26 +46,39 @@ _NAME = r"(?:[^\s,\d]+\s+){0,2}[^\s,\d]+"
 _INVERTED = rf"^({_NAME}),\s*({_NAME})$"
 _SUFFIX = r"(?i),\s*(?:jr|sr|i{1,3}|iv|esq|phd|md|inc|ltd|llc|corp|co)\.?$"
 
-# What a period is in bytes: the shortest "FY19", the longest "1990 \u2013 95"; what it is named
-# by at the start, with a digit at the end; or how a year begins, with what comes behind its four
-# digits.
-_MIN_BYTES, _MAX_BYTES = 4, 11
+# What a period is in bytes: the shortest "FY19", the longest "fiscal year 2023-2024"; what it is
+# named by at the start, with a digit at the end; or how a year begins, with what comes behind its
+# four digits.
+_MIN_BYTES, _MAX_BYTES = 4, 21
 _DASH, _APOSTROPHE = r"[-/\x{2013}]", r"['\x{2019}]"
+_SIGNS = r"'\x{2019}-"
 _YEAR = "(?:1[89]|20)[0-9]{2}"
+_FISCAL = rf"(?:f\.?y\.?|fiscal year)[ {_SIGNS}]?"
+_PERIOD_NAMES = (
+    rf"q(?:tr\.? ?)?[1-4](?:[ ,/{_SIGNS}]{{0,2}}{_YEAR}|[ {_SIGNS}][0-9]{{2}})|"
+    rf"{_YEAR}[ ,/:-]{{0,2}}q[1-4]|[1-4]q[ ']?(?:{_YEAR}|[0-9]{{2}})|"
+    rf"{_FISCAL}(?:{_YEAR}(?:{_DASH}[0-9]{{2}}|{_DASH}{_YEAR})?|[0-9]{{2}})|"
+    rf"{_YEAR}[ -]?w[0-5]?[0-9]|(?:w|week) ?[0-5]?[0-9][ ,/-]{{1,2}}{_YEAR}"
+)
+NAMED_PERIOD = rf"(?i)^(?:{_PERIOD_NAMES})$"
 _PERIOD = (
-    rf"(?i)^(?:[12][0-9]{{3}} ?{_DASH} ?[0-9][0-9]|q[1-4][ ,/'-]{{0,2}}{_YEAR}|{_YEAR}[ "
-    rf",/-]{{0,2}}q[1-4]|"
-    rf"[12][0-9][0-9]0{_APOSTROPHE}s|(?:fy|[1-4]q)[ ']?(?:{_YEAR}|[0-9]{{2}}))$"
+    rf"(?i)^(?:[12][0-9]{{3}} ?{_DASH} ?[0-9][0-9]|[12][0-9][0-9]0{_APOSTROPHE}s|{_PERIOD_NAMES})$"
 )
 _SPAN = rf"^(?P<start>[12][0-9]{{3}}) ?{_DASH} ?(?P<end>[0-9][0-9])$"
 _FORMS = (
-    (r"(?i)^(q[1-4])[ ,/'-]*([0-9]{4})$", r"\1 \2"),
-    (r"(?i)^([0-9]{4})[ ,/-]*(q[1-4])$", r"\2 \1"),
+    (rf"(?i)^q(?:tr\.? ?)?([1-4])[ ,/{_SIGNS}]*((?:[0-9]{{2}})+)$", r"q\1 \2"),
+    (r"(?i)^([0-9]{4})[ ,/:-]*q([1-4])$", r"q\2 \1"),
+    (r"(?i)^([1-4])q[ ']?((?:[0-9]{2})+)$", r"q\1 \2"),
     (rf"(?i)^([0-9]{{4}}){_APOSTROPHE}(s)$", r"\1\2"),
-    (r"(?i)^(fy|[1-4]q)[ ']?([0-4][0-9])$", r"\1 20\2"),
-    (r"(?i)^(fy|[1-4]q)[ ']?([5-9][0-9])$", r"\1 19\2"),
-    (r"(?i)^([1-4])(q)[ ']?([0-9]{4})$", r"\2\1 \3"),
-    (r"(?i)^fy[ ']?([0-9]{4})$", r"fiscal year \1"),
+    (
+        rf"(?i)^{_FISCAL}([0-9]{{4}}){_DASH}(?:[0-9]{{2}})?([0-9]{{2}})$",
+        r"fiscal year \1-\2",
+    ),
+    (rf"(?i)^{_FISCAL}([0-9]+)$", r"fiscal year \1"),
+    (r"(?i)^([0-9]{4})[ -]?w0?([0-9]+)$", r"week \2 \1"),
+    (r"(?i)^(?:w|week) ?0?([0-9]+)[ ,/-]+([0-9]{4})$", r"week \1 \2"),
+    (r"^(q[1-4]|fiscal year) ([0-4][0-9])$", r"\1 20\2"),
+    (r"^(q[1-4]|fiscal year) ([5-9][0-9])$", r"\1 19\2"),
 )
 _SEPARATOR = "\x1e"
 _ENTITY = r"(?i)&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,31}[0-9]{0,2});"
@@ -182,16 +195,18 @@ def may_name_opponents(texts: pa.StringArray) -> pa.BooleanArray:
 
 
 _NAMES, _IS_LAST, _IS_YEAR, _IS_FIFTH = (
-    _table(text) for text in (b"qf", b"0123456789", b"12", b"-/ ',q\xe2")
+    _table(text) for text in (b"qfw", b"0123456789", b"12", b"-/ ',:qw\xe2")
 )
 
 
-def with_periods(texts: pa.StringArray) -> pa.StringArray:
-    """Write quarters, fiscal years, decades and spans of years in one form.
+def with_periods(texts: pa.StringArray, pattern: str = _PERIOD) -> pa.StringArray:
+    """Write quarters, weeks, fiscal years, decades and spans of years in one form.
+
+    The pattern may be that of `NAMED_PERIOD` alone, without decades and spans.
 
     >>> texts = pa.array(["1990-95", "1999/00", "2020Q1", "1990's", "2020-03", "Q1"])
     >>> with_periods(texts).to_pylist()
-    ['1990 1995', '1999 2000', 'Q1 2020', '1990s', '2020-03', 'Q1']
+    ['1990 1995', '1999 2000', 'q1 2020', '1990s', '2020-03', 'Q1']
     """
     text_bytes = Bytes(texts)
     first, fifth, last = text_bytes.at(0) | 0x20, text_bytes.at(4) | 0x20, text_bytes.at(-1) | 0x20
@@ -199,7 +214,7 @@ def with_periods(texts: pa.StringArray) -> pa.StringArray:
     may = (_NAMES[first] | (second == ord("q"))) & _IS_LAST[last]
     may |= _IS_YEAR[first] & _IS_FIFTH[fifth]
     may &= (text_bytes.lengths >= _MIN_BYTES) & (text_bytes.lengths <= _MAX_BYTES)
-    return where_matching(texts, pa.array(may), _PERIOD, _one_form)
+    return where_matching(texts, pa.array(may), pattern, _one_form)
 
 
 def _one_form(texts: pa.StringArray) -> pa.StringArray:
