@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pexeso.lake.normalise.characters import as_mask
 from pexeso.lake.numbers import numbers_in
 
 
@@ -141,8 +140,7 @@ def are_unlike(ours: pa.StringArray, theirs: pa.StringArray) -> pa.BooleanArray:
 
 
 def _read(cells: pa.StringArray) -> pa.DoubleArray:
-    parts = numbers_in(pc.utf8_trim_whitespace(cells))
-    plain = pc.binary_join_element_wise(parts.digits, parts.exponent, "")
-    numbers = pc.fill_null(pc.cast(plain, pa.float64()), np.nan).to_numpy(zero_copy_only=False)
-    numbers = np.where(as_mask(pc.equal(parts.sign, "-")), -numbers, numbers)
-    return pa.array(numbers, mask=~np.isfinite(numbers))
+    _, plain, is_minus = numbers_in(pc.utf8_trim_whitespace(cells))
+    numbers = pc.cast(plain, pa.float64())
+    numbers = pc.if_else(is_minus, pc.negate(numbers), numbers)
+    return pc.if_else(pc.is_finite(numbers), numbers, pa.scalar(None, pa.float64()))

@@ -24,7 +24,7 @@ from pexeso.lake.normalise.dates import (
     numbers_of,
     read_named_dates,
 )
-from pexeso.lake.normalise.text_rules import NAMED_PERIOD, with_periods
+from pexeso.lake.normalise.text_rules import NAMED_PERIOD, with_periods, with_times
 
 _COMPACT = (
     "^(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])"
@@ -96,8 +96,8 @@ def iso_dates(texts: pa.Array) -> pa.Array:
     short = pc.less_equal(pc.binary_length(texts), _MAX_DATE_BYTES)
     may = pc.and_(short, pc.match_substring_regex(texts, _DATE_HINT))
     texts = only_where(texts, may, lambda some: pc.coalesce(_iso(some), some))
-    texts = where_matching(texts, pc.match_substring(texts, ":"), _TIME, _iso_times)
-    return with_periods(texts, NAMED_PERIOD)
+    texts = with_periods(with_times(texts), NAMED_PERIOD)
+    return where_matching(texts, pc.match_substring(texts, ":"), _TIME, _iso_times)
 
 
 def _iso(texts: pa.Array, columns: np.ndarray | None = None) -> pa.Array:

@@ -14,8 +14,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -54,55 +52,36 @@ _MARKS = (
 )
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """What numbers are made of, null in `digits` where a cell holds none.
-
-    digits have a decimal point and no separators; a sign is ``-``, ``+`` or empty; a currency is
-    the sign of one, a unit that of a share, or empty.
-    """
-
-    sign: pa.StringArray
-    currency: pa.StringArray
-    digits: pa.StringArray
-    exponent: pa.StringArray
-    unit: pa.StringArray
-
-    @property
-    def texts(self) -> pa.StringArray:
-        """The numbers as texts; null where a cell holds none."""
-        parts = self.sign, self.currency, self.digits, self.exponent, self.unit
-        return pc.binary_join_element_wise(*parts, pa.scalar("", self.digits.type))
-
-
 def numbers_in(
     cells: pa.StringArray, columns: np.ndarray | None = None, *, comma: bool = False
-) -> Numbers:
+) -> tuple[pa.StringArray, pa.StringArray, pa.BooleanArray]:
     """Read the numbers in cells without white space around them, as this module says.
 
     `columns` has the column of each cell; by default all are of one. `comma` says that the comma
     is the decimal mark in columns that do not show what is.
+
+    Returns the numbers as texts, with a decimal point and no separators, a sign and a currency in
+    front and a unit behind; the same without these; and which are negative. The texts are null
+    where a cell holds no number.
     """
     parts, nothing = pc.extract_regex(cells, _CELL), pa.scalar("", cells.type)
     part = {field.name: parts.field(number) for number, field in enumerate(parts.type)}
     columns = np.zeros(len(cells), np.int64) if columns is None else columns
-    digits = _plain(part["digits"], columns, comma)
     has = {name: as_mask(pc.not_equal(text, "")) for name, text in part.items()}
+    is_share = pc.match_substring_regex(part["unit"], r"[%\x{2030}]")
+    behind = pc.if_else(is_share, nothing, part["unit"])
     n_signs = has["sign"].astype(int) + has["inner"] + has["open"]
     sound = (has["open"] == has["close"]) & (n_signs < 2)
-    sign = pc.binary_join_element_wise(part["sign"], part["inner"], nothing)
-    is_minus = pa.array(as_mask(pc.match_substring_regex(sign, rf"[{_MINUS}]")) | has["open"])
-    unit, currency = part["unit"], part["currency"]
-    is_share = pc.match_substring_regex(unit, r"[%\x{2030}]")
-    behind = pc.if_else(is_share, nothing, unit)
     sound &= ~(has["currency"] & as_mask(pc.not_equal(behind, "")))
-    return Numbers(
-        pc.if_else(is_minus, pa.scalar("-", sign.type), sign),
-        pc.binary_join_element_wise(currency, behind, nothing),
-        pc.if_else(pa.array(sound), digits, pa.scalar(None, digits.type)),
-        part["exponent"],
-        pc.if_else(is_share, unit, nothing),
-    )
+    digits = _plain(part["digits"], columns, comma)
+    digits = pc.if_else(pa.array(sound), digits, pa.scalar(None, digits.type))
+    plain = pc.binary_join_element_wise(digits, part["exponent"], nothing)
+    sign = pc.binary_join_element_wise(part["sign"], part["inner"], nothing)
+    is_minus = as_mask(pc.match_substring_regex(sign, rf"[{_MINUS}]")) | has["open"]
+    sign = pc.if_else(pa.array(is_minus), pa.scalar("-", sign.type), sign)
+    unit = pc.if_else(is_share, part["unit"], nothing)
+    texts = pc.binary_join_element_wise(sign, part["currency"], behind, plain, unit, nothing)
+    return texts, plain, pa.array(is_minus)
 
 
 def _plain(digits: pa.StringArray, columns: np.ndarray, comma: bool) -> pa.StringArray:

@@ -134,8 +134,8 @@ def _read(texts: pa.Array, readings: Collection[str], columns: np.ndarray, comma
         final = matching_rows(texts.take(pa.array(rows)), np.ones(len(rows), bool), _FINAL)
         first = np.unique(columns[rows[final]], return_index=True)[1]
         rows = np.delete(rows, np.delete(final, first))
-        numbers = numbers_in(texts.take(pa.array(rows)), columns[rows], comma=comma)
-        texts = replaced(texts, rows, numbers.texts)
+        numbers, *_ = numbers_in(texts.take(pa.array(rows)), columns[rows], comma=comma)
+        texts = replaced(texts, rows, numbers)
     if "whole-numbers" in readings:
         texts = whole_numbers(texts)
     return texts

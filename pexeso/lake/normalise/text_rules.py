@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from pexeso.lake.normalise import package_data
 from pexeso.lake.normalise.abbreviations import packaged
-from pexeso.lake.normalise.characters import DIGITS, Bytes, only_where, where_matching
+from pexeso.lake.normalise.characters import DIGITS, Bytes, as_mask, only_where, where_matching
 from pexeso.lake.normalise.territories import plain_names
 
 # Any letter, and all else beyond ASCII: Unicode's classes would take milliseconds to prepare, for
@@ -242,22 +242,17 @@ def with_times(texts: pa.StringArray) -> pa.StringArray:
 
     def rewrite(some: pa.StringArray) -> pa.StringArray:
         matches = pc.extract_regex(some, _TIME)
-        hour = pc.fill_null(pc.struct_field(matches, [0]), "0").cast(pa.int64()).to_numpy() % 12
-        is_evening = pc.fill_null(
-            pc.match_substring(pc.ascii_lower(pc.struct_field(matches, [2])), "p"), False
-        ).to_numpy(zero_copy_only=False)
-        minute = pc.struct_field(matches, [1])
-        clock = pc.utf8_lpad(pa.array(hour + 12 * is_evening).cast(pa.string()), 2, "0")
-        return pc.if_else(
-            matches.is_valid(),
-            pc.binary_join_element_wise(clock, pc.if_else(pc.equal(minute, ""), ":00", minute), ""),
-            some,
-        )
+        hour, minute, half = (matches.field(number) for number in range(3))
+        hours = hour.cast(pa.int64()).to_numpy() % 12
+        is_evening = as_mask(pc.match_substring(half, "p", ignore_case=True))
+        clock = pc.utf8_lpad(pa.array(hours + 12 * is_evening).cast(some.type), 2, "0")
+        minute = pc.if_else(pc.equal(minute, ""), pa.scalar(":00", some.type), minute)
+        return pc.binary_join_element_wise(clock, minute, pa.scalar("", some.type))
 
     text_bytes = Bytes(texts)
     first, last = text_bytes.at(0), text_bytes.at(-1)
     may = ((last == ord(".")) | ((last | 0x20) == ord("m"))) & _IS_LAST[first]
-    return only_where(texts, pa.array(may & (text_bytes.lengths <= _MAX_TIME)), rewrite)
+    return where_matching(texts, pa.array(may & (text_bytes.lengths <= _MAX_TIME)), _TIME, rewrite)
 
 
 def with_states(texts: pa.StringArray) -> pa.StringArray:
