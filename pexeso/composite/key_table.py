@@ -27,6 +27,7 @@ from pexeso.lake.containers.reader import open_named, read_table
 from pexeso.lake.frames.columns import column_texts
 from pexeso.lake.frames.tables import ACCEPTED, KINDS, frame_of
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
+from pexeso.lake.readings import forms_of
 from pexeso.lake.rights import EVERYTHING, LakeView
 from pexeso.lake.rows import require_reading
 from pexeso.lake.tokens import DEFAULT_READINGS, key_texts
@@ -77,21 +78,13 @@ class KeyTable:
 
     def ways(
         self, normaliser: Normaliser | None = None
-    ) -> list[tuple[bool | None, list[pa.LargeStringArray]]]:
+    ) -> list[tuple[bool | None, Sequence[pa.Array]]]:
         """Return the cells in the readings of which a table of the lake may fit one best.
 
-        As the columns are read, with dates that leave their order open in either one, and as the
-        cells stand: a cell that is in both tables may be read in one alone. With the cells is
-        whether the day comes first in these dates; None where they are as they stand.
+        A cell that is in both tables may be read in one alone. With the cells is whether the day
+        comes first in dates that do not say it; see `pexeso.lake.readings.forms_of`.
         """
-        read = [(order, self.key_texts(normaliser, day_first=order)) for order in (False, True)]
-        if _are_equal(read[0][1], read[1][1]):  # no order matters
-            read = [(None, read[0][1])]
-        ways = [(None, self.key_texts(normaliser))]
-        for order, texts in (*read, (None, self.key_texts(normaliser, as_column=False))):
-            if not any(_are_equal(texts, other) for _, other in ways):
-                ways.append((order, texts))
-        return ways
+        return forms_of(partial(self.key_texts, normaliser))
 
     def queries(self, normaliser: Normaliser | None = None) -> list[KeyQuery]:
         from pexeso.composite.search import key_query
@@ -108,10 +101,6 @@ class KeyTable:
             **({"similar": similar} if similar else {}),
             "rows": self.n_rows,
         }
-
-
-def _are_equal(one: Sequence[pa.Array], other: Sequence[pa.Array]) -> bool:
-    return all(left.equals(right) for left, right in zip(one, other, strict=True))
 
 
 def read_own_table(
@@ -231,7 +220,7 @@ class TablePair:
         return self._keyed(self.query_table, self._way[1])
 
     @cached_property
-    def _way(self) -> tuple[bool | None, list[pa.LargeStringArray]]:
+    def _way(self) -> tuple[bool | None, Sequence[pa.Array]]:
         ways = self.query_table.ways(self.normaliser)
         if len(ways) == 1:
             return ways[0]
@@ -312,7 +301,7 @@ class TablePair:
         texts = self.mine.texts
         joined = join_texts(source, texts, found_rows, texts, to=to, noun="key")
         order = self._way[0]
-        return joined if order is None else joined.noted(order_note("Your dates", day_first=order))
+        return joined if order is None else joined.noted(order_note("Dates", day_first=order))
 
     def would_match(self, theirs: KeyedTable) -> tuple[WouldMatch, ...]:
         """Return the readings that are off by which more keys would be joined, the best first."""

@@ -1,18 +1,8 @@
 """Aggregation of the cells of several rows into one cell.
 
 The ways are first, list, distinct and count, and the mean, sum, minimum and maximum of numbers.
-One rule says which numbers cells of text hold:
-
-- White space around a cell does not count; a sign, also a typographic minus, may come before the
-  number; brackets mean a negative one: ``(1,200)`` is -1200.
-- One currency sign before or behind it, or a percent sign behind it, is left out: ``$5`` is 5 and
-  ``12 %`` is 12. Different units are not distinguished.
-- Blanks, apostrophes and underscores between groups of three digits are thousands separators, and
-  so are commas (``1,234`` is 1234) but behind a 0, and points where there are several, or a comma
-  after them (``1.234.567``, ``1.234,50``). Otherwise a comma or point is the decimal mark: ``3,5``
-  is 3.5, ``0,750`` is .75, ``1.234`` is 1.234. Where cells of the column show that the comma is
-  the decimal mark and none shows that the point is, ``1.234`` is 1234, and ``1,234`` is 1.234.
-- An exponent may follow: ``1e6``. Anything else, words and units included, is no number.
+Which numbers cells of text hold says `pexeso.lake.numbers`; signs of currencies and shares are left
+out: ``$5`` is 5 and ``12 %`` is 12.
 """
 
 from __future__ import annotations
@@ -23,25 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_BLANKS = r" \x{a0}\x{2009}\x{202f}"
-_MINUS = r"\-\x{2212}\x{2013}"
-_CELL = (
-    rf"^(?P<open>\(?)[{_BLANKS}]?(?P<sign>[+{_MINUS}]?)[{_BLANKS}]?\p{{Sc}}?[{_BLANKS}]?(?P<inner>[+{_MINUS}]?)"
-    rf"(?P<digits>[0-9.,][0-9.,'\x{{2019}}_{_BLANKS}]*?)(?P<exponent>(?:e[+\-]?[0-9]+)?)[{_BLANKS}]?(?:%|\p{{Sc}})?(?P<close>\)?)$"
-)
-_GROUP_SIGNS = rf"['\x{{2019}}_{_BLANKS}]"
-# Tried in this order; with each, what is taken away, and whether a comma is the decimal mark.
-_SHAPES = (
-    (r"^[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]*)?$", ",", False),  # 0,750 has no thousands
-    (r"^[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]*$", r"\.", True),
-    (r"^[0-9]{1,3}(?:\.[0-9]{3}){2,}$", r"\.", False),
-    (rf"^[0-9]{{1,3}}(?:{_GROUP_SIGNS}[0-9]{{3}})+(?:[.,][0-9]*)?$", _GROUP_SIGNS, True),
-    (r"^(?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)$", "", True),
-)
-# The first of them where the comma is the decimal mark, and what shows that it is, and is not.
-_POINTED = (r"^[1-9][0-9]{0,2}(?:\.[0-9]{3})+$", r"\.", False)
-_COMMA_IS_MARK = r",(?:[0-9]{1,2}|[0-9]{4,})?$|^0*,|\..*[.,]"
-_POINT_IS_MARK = r"\.(?:[0-9]{1,2}|[0-9]{4,})?$|^0*\.|,.*[.,]"
+from pexeso.lake.numbers import numbers_in
 
 
 @dataclass(frozen=True)
@@ -168,48 +140,7 @@ def are_unlike(ours: pa.StringArray, theirs: pa.StringArray) -> pa.BooleanArray:
 
 
 def _read(cells: pa.StringArray) -> pa.DoubleArray:
-    parts = pc.extract_regex(pc.utf8_lower(pc.utf8_trim_whitespace(cells)), _CELL)
-    where = parts.is_valid().to_numpy(zero_copy_only=False)
-    numbers = np.full(len(cells), np.nan)
-    if where.any():
-        numbers[where] = _values(parts.filter(pa.array(where)))
-    return pa.array(numbers, mask=~np.isfinite(numbers))
-
-
-def _values(parts: pa.StructArray) -> np.ndarray:
-    """Return cells with the parts of a number as float64, NaN for those that are no number."""
-    opened, sign, inner, digits, exponent, closed = (parts.field(position) for position in range(6))
-    plain = _plain(digits)
-    numbers = pc.cast(pc.binary_join_element_wise(plain, exponent, ""), pa.float64())
-    numbers = pc.fill_null(numbers, np.nan).to_numpy(zero_copy_only=False)
-    signs = [
-        pc.not_equal(part, "").to_numpy(zero_copy_only=False)
-        for part in (sign, inner, opened, closed)
-    ]
-    is_minus = pc.match_substring_regex(
-        pc.binary_join_element_wise(sign, inner, ""), rf"[{_MINUS}]"
-    )
-    has_sign, has_inner, is_opened, is_closed = signs
-    sound = (
-        (is_opened == is_closed) & ~(has_sign & has_inner) & ~(is_opened & (has_sign | has_inner))
-    )
-    negative = is_minus.to_numpy(zero_copy_only=False) | is_opened
-    return np.where(sound, np.where(negative, -numbers, numbers), np.nan)
-
-
-def _plain(digits: pa.StringArray) -> pa.StringArray:
-    """Write numbers with a decimal point and no separators; null if no shape matches."""
-    plain, shapes = pa.nulls(len(digits), pa.string()), _SHAPES
-    with_comma, with_point = (
-        pc.any(pc.match_substring_regex(digits, sign)).as_py()
-        for sign in (_COMMA_IS_MARK, _POINT_IS_MARK)
-    )
-    if with_comma and not with_point:
-        shapes = (_POINTED, *_SHAPES[1:])
-    for shape, separators, comma_is_mark in shapes:
-        written = pc.replace_substring_regex(digits, separators, "") if separators else digits
-        if comma_is_mark:
-            written = pc.replace_substring(written, ",", ".")
-        is_new = pc.and_(plain.is_null(), pc.match_substring_regex(digits, shape))
-        plain = pc.if_else(is_new, written, plain)
-    return plain
+    _, plain, is_minus = numbers_in(pc.utf8_trim_whitespace(cells))
+    numbers = pc.cast(plain, pa.float64())
+    numbers = pc.if_else(is_minus, pc.negate(numbers), numbers)
+    return pc.if_else(pc.is_finite(numbers), numbers, pa.scalar(None, pa.float64()))

@@ -18,7 +18,7 @@ float that is an integer below 2**53        as that integer: ``1.0`` is ``"1"``
 other float                                 the shortest text that reads back as the same number:
                                             ``12345678901.5``, and ``1e+16`` where it is large
 decimal                                     as its text would be: ``1.00`` is ``"1"``
-truth value, date, time                     ``"true"``, ``"2020-03-05"``, ``"14:30:00"``: a second
+truth value, date, time                     ``"true"``, ``"2020-03-05"``, ``"14:30:05"``: a second
                                             has a fraction only where it is not zero
 null, NaN, nothing but white space          no token
 text for a gap: `pexeso.lake.cells`       no token
@@ -59,11 +59,14 @@ def tokens_of(
     readings: Collection[str] = DEFAULT_READINGS,
     *,
     as_column: bool = True,
+    comma: bool = False,
+    **options: bool,
 ) -> pa.LargeStringArray:
     """Return the token of each cell, in time linear in the letters.
 
     `columns` has the column of each value; by default all are of one. With `as_column` cells are
-    also read by what the others of their column are.
+    also read by what the others of their column are, with options of `read_columns` and, where no
+    cell shows the decimal mark, with the comma as it or not.
     """
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
@@ -71,18 +74,18 @@ def tokens_of(
         values = values.dictionary_decode()
     texts = pc.utf8_normalize(texts_of_cells(values), form="NFC")
     texts = pc.utf8_trim_whitespace(texts)
-    texts = present(read_cells(whole_numbers(texts), readings), columns)
-    texts = pc.if_else(pc.equal(texts, "-0"), "0", texts)
-    return read_columns(texts, readings, columns) if as_column else texts
+    columns = np.zeros(len(texts), np.int64) if columns is None else columns
+    marks = columns if as_column else None
+    texts = present(whole_numbers(read_cells(texts, readings, marks, comma=comma)), columns)
+    return read_columns(texts, readings, columns, **options) if as_column else texts
 
 
 def distinct_tokens(
     values: pa.Array | pa.ChunkedArray,
     readings: Collection[str] = DEFAULT_READINGS,
-    *,
-    as_column: bool = True,
+    **options: bool,
 ) -> pa.LargeStringArray:
-    return pc.unique(tokens_of(values, None, readings, as_column=as_column)).drop_null()
+    return pc.unique(tokens_of(values, None, readings, **options)).drop_null()
 
 
 def distinct_tokens_of(
@@ -116,13 +119,15 @@ def key_texts(
     readings: Collection[str] = DEFAULT_READINGS,
     *,
     as_column: bool = True,
-    day_first: bool | None = None,
+    comma: bool = False,
+    **options: bool,
 ) -> pa.LargeStringArray:
     """Return the form of each cell in which it is compared with others, as part of a key.
 
     MATE's published program keeps ASCII letters only and drops common words; nothing is dropped
     here, so that ``-5`` and ``5`` are two values. Time is linear in the letters; repeated cells
-    are best given dictionary-encoded, as distinct texts are worked on once.
+    are best given dictionary-encoded, as distinct texts are worked on once. The options are those
+    of `tokens_of`.
 
     >>> key_texts(pa.array([" New  York", "Straße", "N/A", "1.0", " ", None])).to_pylist()
     ['new york', 'strasse', None, '1', None, None]
@@ -133,10 +138,11 @@ def key_texts(
         values = values.combine_chunks()
     if not pa.types.is_dictionary(values.type):
         values = texts_of_cells(values).dictionary_encode()
-    texts = present(texts_of_cells(values.dictionary))
-    texts = read_cells(key_forms(texts), readings)
+    texts = key_forms(present(texts_of_cells(values.dictionary)))
+    columns = np.zeros(len(texts), np.int64) if as_column else None
+    texts = read_cells(texts, readings, columns, comma=comma)
     if as_column:
-        texts = read_columns(texts, readings, day_first=day_first)
+        texts = read_columns(texts, readings, **options)
     return texts.take(values.indices)
 
 

@@ -70,13 +70,12 @@ class SemanticList:
     ) -> None:
         common = search.search_options(user_options)
         started = time.perf_counter()
-        self._search, self._query = search, search.opened.encode(column)
+        orders = search.opened.orders(column)
+        self._search, self._query = search, orders[0]
         self.stats = SearchStats()
         self.stats.add_seconds("open", search.opened.seconds)
         self.stats.add_seconds("embed", time.perf_counter() - started)
         self.options = search.options_for(self._query, common, exclude_self, user_options)
-        is_of_dates = self._query.column.exact_kind == "date"
-        orders = search.opened.orders(self._query) if is_of_dates else []
         if len(orders) > 1:
             # Dates that may have the day or the month first are read as more of them match.
             best = [self.options.with_limit(1)] * len(orders)

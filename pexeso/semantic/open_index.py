@@ -202,9 +202,11 @@ class OpenIndex:
         """The `max_distance` of a search that is given none: by the sort of the model."""
         return USUAL_MAX_DISTANCES.get(self.embedder.kind, DEFAULT_MAX_DISTANCE)
 
-    def orders(self, query: EncodedQuery) -> list[EncodedQuery]:
-        """Return a query of dates, and the same with the day first if it does not say what is."""
-        if query.normaliser is None:  # of a column of the lake, as it was indexed
+    def orders(self, values: Any) -> list[EncodedQuery]:
+        """Encode a query; one of dates that do not say what comes first is one for either order."""
+        query = self.encode(values)
+        # One without a normaliser is of a column of the lake, as it was indexed.
+        if query.normaliser is None or query.column.exact_kind != "date":
             return [query]
         other = self.encode(query.column, day_first=True)
         if other.values.equals(query.values):

@@ -156,7 +156,7 @@ class SingleQueryPass(_Pass):
     def look(self, number: int) -> ProbeResult | None:
         if not self._looks:
             return ProbeResult()
-        outlook, min_count = self._outlook(number), self._min_count
+        outlook, min_count = self._outlook(number), max(self._goal.min_count, self._ranking.floor)
         if outlook.max_count < min_count:
             self._ahead.partitions_skipped += 1
             return None
@@ -173,7 +173,8 @@ class SingleQueryPass(_Pass):
 
     def search(self, number: int, partition: SpacePartition, probed: ProbeResult) -> None:
         """Search a partition, unless what was found since rules it out."""
-        goal = replace(self._goal, min_count=self._min_count)
+        min_count = max(self._goal.min_count, self._ranking.floor)
+        goal = replace(self._goal, min_count=min_count)
         if probed.max_counts and probed.max_counts[0] < goal.min_count:
             self._stats.partitions_skipped += 1
             return
@@ -225,10 +226,6 @@ class SingleQueryPass(_Pass):
         if self._query.judged is not None:
             add_judged(self._scan, self._query, self._options, self._ranking, self._stats)
         yield self._position, (self._ranking.hits(), self._stats)
-
-    @property
-    def _min_count(self) -> int:
-        return max(self._goal.min_count, self._ranking.floor)
 
 
 @dataclass(frozen=True)

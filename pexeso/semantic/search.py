@@ -197,9 +197,7 @@ class SemanticSearch:
         for column in columns:
             started = time.perf_counter()
             starts.append(len(encoded))
-            query = opened.encode(column)
-            is_of_dates = query.column.exact_kind == "date"
-            encoded += opened.orders(query) if is_of_dates else [query]
+            encoded += opened.orders(column)
             seconds += [time.perf_counter() - started] * (len(encoded) - starts[-1])
         options = [self.options_for(query, common, exclude_self, given) for query in encoded]
         loader, ranked = opened.loader, []
@@ -235,9 +233,7 @@ class SemanticSearch:
         # What no search options are is refused before anything is looked for.
         search_options({name: given[name] for name in given.keys() - ADVICE_OPTIONS})
         hit = locate_column(self.opened.store, table, column)
-        queries = [self.opened.encode(values)]
-        if queries[0].column.exact_kind == "date":
-            queries = self.opened.orders(queries[0])
+        queries = self.opened.orders(values)
         asks_advice = not given.keys().isdisjoint(ADVICE_OPTIONS)
         advised = self.advisor.pair_options(given, queries[0], hit) if asks_advice else given
         options = _by_kind(self.search_options(advised), queries[0], given)

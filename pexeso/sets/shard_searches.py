@@ -18,7 +18,7 @@ from pexeso.errors import IndexCorruptError
 from pexeso.lake.hashed_values import hashed_texts
 from pexeso.lake.judgements import ANY, Column, Judgements
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.readings import LOSSY, read_columns
+from pexeso.lake.readings import LOSSY, forms_of, read_columns
 from pexeso.lake.tokens import DEFAULT_READINGS, distinct_tokens, tokens_of
 from pexeso.options import require_min_containment
 from pexeso.results.column_matches import MAX_NEAREST, WouldMatch
@@ -149,17 +149,9 @@ def token_query(
     cells, resolved = column.values, None
     if normaliser is not None and normaliser.aliases is not None:
         cells = resolved = normaliser.resolved(column.values)
-    own = distinct_tokens(cells, readings, as_column=False)
-    ways: list[tuple[bool | None, pa.LargeStringArray]] = []
-    read = [(first, read_columns(own, readings, day_first=first)) for first in _ORDERS]
-    if read[1][1].equals(read[2][1]):  # no order matters
-        read = [(None, way) for _, way in read]
-    for first, way in (*read, (None, own)):
-        if not any(way.equals(other) for _, other in ways):
-            ways.append((first, way))
+    ways = forms_of(lambda **options: [distinct_tokens(cells, readings, **options)])
     query, *others = [
-        TokenQuery(column, pc.unique(way), resolved, readings, day_first=first)
-        for first, way in ways
+        TokenQuery(column, tokens, resolved, readings, day_first=first) for first, [tokens] in ways
     ]
     if key is not None:
         query, *others = [
@@ -216,10 +208,6 @@ def _judged_matches(
     names = [name for shard in shards for name in shard.names.of(query.judged.alone(shard))]
     names = [name for name in names if name[0] != exclude_table]
     return [match for match in overlap_with(shards, query, names) if match is not None]
-
-
-# Whether the day comes first in dates that do not say it: as they stand, then each order.
-_ORDERS = (None, False, True)
 
 
 def shared_values(

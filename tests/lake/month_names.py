@@ -21,9 +21,9 @@ from pexeso.lake.normalise.abbreviations import packaged
 
 PAGE = Path(__file__).resolve().parents[2] / "pexeso" / "lake" / "normalise" / "months.json"
 LANGUAGES = [
-    *("bg", "ca", "cs", "da", "de", "el", "en", "es", "et", "eu", "fi", "fr", "ga", "gl", "hr"),
-    *("hu", "id", "is", "it", "lt", "lv", "ms", "nb", "nl", "pl", "pt", "ro", "ru", "sk", "sl"),
-    *("sq", "sr", "sv", "tr", "uk"),
+    *("bg", "ca", "cs", "da", "de", "de_AT", "el", "en", "es", "et", "eu", "fi", "fr", "ga", "gl"),
+    *("hr", "hu", "id", "is", "it", "lt", "lv", "ms", "nb", "nl", "pl", "pt", "ro", "ru", "sk"),
+    *("sl", "sq", "sr", "sv", "tr", "uk"),
 ]
 WIDTHS, CONTEXTS = ("wide", "abbreviated"), ("format", "stand-alone")
 

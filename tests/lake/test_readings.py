@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pexeso.lake.normalise.rules import READINGS, RULES
-from pexeso.lake.readings import LOSSY, read_cells, read_columns
+from pexeso.lake.readings import LOSSY, forms_of, read_cells, read_columns
 from pexeso.lake.tokens import DEFAULT_READINGS, key_texts, tokens_of
 
 OF_RULE = {rule.name: rule for rule in RULES if rule.is_reading}
@@ -38,6 +38,8 @@ SAME = {
         ("\u200eB2", "B2"),
         ("12\u202f5", "12 5"),
         ("a\u20111", "a-1"),
+        ("10\u201320", "10-20"),
+        ("\uff11\uff0d\u0662", "1-2"),
     ],
     "spreadsheet-marks": [("'00123", "00123"), ("\u20192024-01-05", "2024-01-05"), ("'-5", "-5")],
     "whole-numbers": [("2020.0", "2020"), ("-3.00", "-3")],
@@ -52,7 +54,13 @@ SAME = {
         ("1 234,5", "1234.5"),
         ("5 %", "5%"),
         ("$1,234", "$ 1234"),
-        ("1.234,50 €", "1234.50€"),
+        ("1.234,50 €", "€1234.50"),
+        ("12,34,567", "1234567"),
+        ("3,5", "3.5"),
+        ("(1,234)", "-1234"),
+        ("$-5", "-$5"),
+        (",5", "0.5"),
+        ("5.", "5"),
     ],
     "identifiers": [
         ("urn:uuid:550e8400-e29b-41d4-a716-446655440000", "550E8400E29B41D4A716446655440000"),
@@ -86,6 +94,27 @@ SAME = {
         ("Fri, 05 Jan 2024 00:00:00 GMT", "2024-01-05"),
         ("Jan 5, 2024 12:00:00 AM", "2024-01-05"),
         ("JAN2024", "2024-01"),
+        ("2024. 1. 5.", "2024-01-05"),
+        ("5. J\u00e4nner 2024", "2024-01-05"),
+        ("2024-01-05T24:00:00", "2024-01-06"),
+        ("20240105T143000Z", "2024-01-05 14:30:00"),
+        ("20240105143000", "2024-01-05 14:30:00"),
+        ("2024-01-05 14:30:00,250", "2024-01-05 14:30:00.25"),
+        ("Fri Jan  5 14:30:00 UTC 2024", "2024-01-05 14:30:00"),
+        ("05JAN2024:14:30:00", "05/Jan/2024:15:30:00 +0100"),
+        ("January 5, 2024 at 2:30 PM", "2024-01-05 14:30"),
+        ("2024-01-05 14:30 GMT+2", "2024-01-05 13:30 UTC+01:00"),
+        ("2:30 p. m.", "14:30"),
+        ("9:05", "09:05:00.0"),
+        ("12:15am", "00:15:00"),
+        ("2 PM", "14:00"),
+        ("Q1/2024", "2024 Q1"),
+        ("1Q24", "2024-q1"),
+        ("2024-W01", "Week 1, 2024"),
+        ("F.Y. 24", "FY2024"),
+        ("FY2023/24", "fy 2023-2024"),
+        ("2023/24", "2023-2024"),
+        ("1999-00", "1999/2000"),
     ],
     "letter-case": [("AB12", "ab12")],
     "separators": [
@@ -114,6 +143,10 @@ APART = [
     ("1.234", "1234"),
     ("0,123", "0123"),
     ("1,23,4567", "1234567"),
+    ("1,2,345", "12345"),
+    ("(100)", "100"),
+    ("$5", "€5"),
+    ("5%", "5\u2030"),
     ("'90s", "90s"),
     ("978-0-306-40615-8", "9780306406158"),
     ("3/5/2020", "5/3/2020"),
@@ -126,6 +159,12 @@ APART = [
     ("2020.5", "2020"),
     ("123-45-6789", "123456789"),
     ("a b", "ab"),
+    ("3:1", "3:10"),
+    ("14:30", "14.30"),
+    ("2009-10", "2009-2010"),
+    ("FY2024", "2024"),
+    ("2024-Q1", "2024-01"),
+    ("2024-01-05 12:00 EST", "2024-01-05 12:00"),
 ]
 
 
@@ -184,11 +223,55 @@ def test_a_column_decides_which_number_is_the_month():
         *read(days, ("iso-dates",)),
         *read(months, ("iso-dates",)),
     ]
-    for both in (days[:1], [days[1], months[1]]):
-        assert read(both, ("iso-dates",)) == both, "not decided"
+    assert read(days[:1], ("iso-dates",)) == ["03/05/2020"], "not decided"
+    both = ["2020-05-13", "03/05/2020", "2020-03-13 10:00:00"]
+    assert read([days[1], days[0], months[1]], ("iso-dates",)) == both
+    assert read(both, ("iso-dates",), day_first=False, as_open=True) == both
     assert read(days[:1], ("iso-dates",), day_first=True) == ["2020-05-03"]
     assert read(days[:1], ("iso-dates",), day_first=False) == ["2020-03-05"]
     assert read(months, ("iso-dates",), day_first=True) == read(months, ("iso-dates",))
+
+
+@pytest.mark.parametrize(
+    ("cells", "tokens"),
+    [
+        (["84.523", "3.769.495", "12"], ["84523", "3769495", "12"]),
+        (["1.000", "2,50", "1.234,00", "1,234"], ["1000", "2.50", "1234", "1.234"]),
+        (["84.523", "3.769.495", "1.5"], ["84.523", "3769495", "1.5"]),
+        (["84.523", "12.345"], ["84.523", "12.345"]),
+        (["1,234", "5"], ["1234", "5"]),
+        (
+            ["17,189", "6,902", "3,943", "13,5000", "6,013", "09,380"],
+            ["17189", "6902", "3943", "13.5000", "6013", "09380"],
+        ),
+    ],
+)
+def test_a_column_decides_which_mark_is_the_decimal_one(cells, tokens):
+    columns = np.repeat([0, 1], [len(cells), 2])
+    beside = pa.array([*cells, "1.234", "1,234"])
+    for form in (tokens_of, lambda cells: key_texts(cells, DEFAULT_READINGS)):
+        assert form(pa.array(cells)).to_pylist() == tokens
+    assert tokens_of(beside, columns).to_pylist() == [*tokens, "1.234", "1234"]
+
+
+def test_cells_have_the_forms_of_columns_that_may_be_read_in_another_way():
+    def forms(*cells):
+        read = forms_of(lambda **options: [tokens_of(pa.array(cells), **options)])
+        return [(first, some.to_pylist()) for first, [some] in read]
+
+    assert forms("a", "2020", "13.5") == [(None, ["a", "2020", "13.5"])]
+    assert forms("1.234", "x") == [(None, ["1.234", "x"]), (None, ["1234", "x"])]
+    assert forms("05/05/2020") == [(None, ["05/05/2020"]), (None, ["2020-05-05"])]
+    assert forms("03/05/2020") == [
+        (None, ["03/05/2020"]),
+        (False, ["2020-03-05"]),
+        (True, ["2020-05-03"]),
+    ]
+    assert forms("5 Mar 2020") == [
+        (None, ["2020-03-05"]),
+        (False, ["03/05/2020"]),
+        (True, ["05/03/2020"]),
+    ]
 
 
 def test_a_column_decides_whether_a_number_behind_a_month_is_a_year():
@@ -197,6 +280,14 @@ def test_a_column_decides_whether_a_number_behind_a_month_is_a_year():
     assert read(months, ("iso-dates",)) == expected
     days = ["Jan-01", "Jan-02", "Feb-17"]
     assert read(days, ("iso-dates",)) == days
+
+
+def test_a_column_decides_whether_a_year_and_a_number_are_a_month_or_a_span():
+    spans, months = ["2009-10", "2012/13", "1999-00"], ["2009-10", "2012-12"]
+    assert read(spans, ("iso-dates",)) == ["2009-2010", "2012-2013", "1999-2000"]
+    assert read(months, ("iso-dates",)) == months
+    both = read([*spans, *months], ("iso-dates",), np.array([0, 0, 0, 1, 1]))
+    assert both == [*read(spans, ("iso-dates",)), *months]
 
 
 def test_isbns_of_ten_digits_are_longer_in_columns_of_isbns():

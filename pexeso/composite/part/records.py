@@ -92,7 +92,7 @@ def _forms(
     sizes = [len(column.dictionary) for column in encoded]
     texts = pa.concat_arrays([column.dictionary for column in encoded]).cast(pa.large_string())
     columns = np.repeat(np.arange(len(sizes)), sizes)
-    texts = read_cells(key_forms(present(texts, columns)), readings)
+    texts = read_cells(key_forms(present(texts, columns)), readings, columns)
     texts, bounds = read_columns(texts, readings, columns), offsets_of(sizes).tolist()
     forms = iter(
         pa.DictionaryArray.from_arrays(column.indices, texts[begin:end])

@@ -527,7 +527,7 @@ def order_lines(result: Any) -> list[str]:
 
     if "day_first" not in result.query:
         return []
-    return [order_note("Your dates", day_first=result.query["day_first"])]
+    return [order_note("Dates", day_first=result.query["day_first"])]
 
 
 def milliseconds(seconds: float) -> str:

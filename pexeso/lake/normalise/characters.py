@@ -292,7 +292,7 @@ def _without_accents(points: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, 
     is_foldable |= np.isin(base_points, _CYRILLIC_IE) & (points == _DIAERESIS)
     is_end = np.append(rows[1:] != rows[:-1], True)[: len(rows)]  # newlines
     mask = ~(is_accent & is_foldable) & ~is_end & ~_within(points, _OPTIONAL_MARKS)
-    return _with_ascii_digits(points[mask]), rows[mask]
+    return with_ascii_digits(points[mask]), rows[mask]
 
 
 def _within(points: np.ndarray, spans: Sequence[tuple[int, int]]) -> np.ndarray:
@@ -302,7 +302,7 @@ def _within(points: np.ndarray, spans: Sequence[tuple[int, int]]) -> np.ndarray:
     return flags
 
 
-def _with_ascii_digits(points: np.ndarray) -> np.ndarray:
+def with_ascii_digits(points: np.ndarray) -> np.ndarray:
     """Write the decimal digits of every script as those of ASCII."""
     may = np.flatnonzero((points >= 0x80) & (classes_of(points) == NUMBER))
     distinct, which = np.unique(points[may], return_inverse=True)

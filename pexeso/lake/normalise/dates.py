@@ -65,7 +65,7 @@ DATE_AND_TIME = (
 )
 _SHAPES = {
     "year_first": r"(?P<year>[12]\d{3})"
-    r"(?:-(?P<month>\d\d?)-|/(?P<month2>\d\d?)/|\.(?P<month3>\d\d?)\.)(?P<day>\d\d?)",
+    r"(?:-(?P<month>\d\d?)-|/(?P<month2>\d\d?)/|\.\s?(?P<month3>\d\d?)\.\s?)(?P<day>\d\d?)\.?",
     "compact": r"(?P<year>(?:19|20)\d{2})(?P<month>0[1-9]|1[0-2])(?P<day>0[1-9]|[12]\d|3[01])",
     "day_name": rf"{_WEEKDAY}(?P<day>\d\d?)(?:st|nd|rd|th)?"
     rf"[\s.\-/]*(?:of\s+)?(?P<month>{_NAME})[\s.,\-/]*"

@@ -186,7 +186,6 @@ RULES: tuple[NamedRule, ...] = (
             ("2020-Q1", "q1 2020"),
             ("1Q20", "q1 2020"),
             ("First quarter of 2020", "q1 2020"),
-            ("FY2019", "fiscal year 2019"),
             ("FY 2019/20", "fiscal year 2019 2020"),
             ("1990's", "1990s"),
             ("1990\u201395", "1990 1995"),
@@ -255,7 +254,6 @@ RULES: tuple[NamedRule, ...] = (
             ("120 N Main St., Apt 4", "120 north main street apartment 4"),
             ("St. Petersburg", "saint petersburg"),
             ("Mt. Everest", "mount everest"),
-            ("Hauptstr. 5", "hauptstrasse 5"),
             ("Lincoln Elem. Sch.", "lincoln elementary school"),
             ("6 ft tall", "6 ft tall"),
         ),
@@ -297,14 +295,12 @@ RULES: tuple[NamedRule, ...] = (
             ("500g", "500 g"),
             ("0,5 L", "0.5 l"),
             ("5 kilometres", "5 km"),
-            ("5 kilometers", "5 km"),
             ("120 m²", "120 sqm"),
             ("60 miles per hour", "60 mph"),
             ("5 per cent", "5"),
             ("65 years and over", "65+ years"),
             ("5 to 9 years", "5 9 years"),
             ("1000 USD", "1000 $"),
-            ("6 feet tall", "6 ft tall"),
             ("Miles Davis", "miles davis"),
         ),
     ),
@@ -318,7 +314,6 @@ RULES: tuple[NamedRule, ...] = (
             ("株式会社日立製作所", "日立制作所"),
             ("Infosys Pvt. Ltd.", "infosys private ltd"),
             ("Oshkosh Corporation", "oshkosh corp"),
-            ("Acme Limited", "acme ltd"),
             ("Limited", "limited"),
         ),
     ),
@@ -434,9 +429,10 @@ RULES: tuple[NamedRule, ...] = (
         "invisible-letters",
         True,
         "removes letters without width, such as zero-width spaces and soft hyphens, and writes "
-        "spaces of any kind as spaces, and hyphens that do not break and minus signs as hyphens.",
-        "Nobody sees them.",
-        (("a\u200b1", "a1"), ("a\u00a01", "a 1"), ("1\u20112", "1-2")),
+        "spaces of any kind as spaces, dashes that join and minus signs as hyphens, and digits of "
+        "any script as 0 to 9.",
+        "They are ways of typing.",
+        (("a\u200b1", "a1"), ("a\u00a01", "a 1"), ("1\u20112", "1-2"), ("1\u20132", "1-2")),
         is_reading=True,
     ),
     NamedRule(
@@ -459,16 +455,16 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "thousands",
         True,
-        "writes numbers without the separators of their thousands: commas, spaces, apostrophes, "
-        "and dots where two or a decimal comma show what they are; and without a space before a "
-        "sign of percent or currency.",
-        "Spreadsheets show numbers with them.",
+        "writes numbers with a decimal point, a currency in front, a minus for brackets, and no "
+        "separators of thousands: commas, spaces, apostrophes, and points where the column "
+        "shows that the comma is the decimal mark.",
+        "Spreadsheets show numbers so.",
         (
             ("1,234", "1234"),
             ("1.234.567,5", "1234567.5"),
             ("1.234", "1.234"),
-            ("1,23", "1,23"),
-            ("5 %", "5%"),
+            ("1,23", "1.23"),
+            ("(5 €)", "-€5"),
         ),
         is_reading=True,
     ),
@@ -496,9 +492,10 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "iso-dates",
         True,
-        "writes dates, times of day with a date, and months of a year as ISO 8601 has them, in "
-        "UTC where there is a time zone. The column decides which number of 3/5/1953 is the month, "
-        "and whether Jan-24 is a month.",
+        "writes dates, times of day and months of a year as ISO 8601 has them, in UTC where there "
+        "is a time zone, and quarters, weeks, fiscal years and spans of years in one form. The "
+        "column decides which number of 3/5/1953 is the month, and whether Jan-24 and 2009-10 are "
+        "months.",
         "Dates have many notations. Midnight is the day, whatever its time zone.",
         (
             ("05-JAN-24", "2024-01-05"),
@@ -506,6 +503,9 @@ RULES: tuple[NamedRule, ...] = (
             ("2024M01", "2024-01"),
             ("février 2020", "2020-02"),
             ("2024-01-05T14:00:00+01:00", "2024-01-05 13:00:00"),
+            ("2:30 PM", "14:30"),
+            ("2024Q1", "q1 2024"),
+            ("2023/24", "2023-2024"),
             ("2-1", "2-1"),
         ),
         is_reading=True,

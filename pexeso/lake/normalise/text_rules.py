@@ -51,8 +51,9 @@ _SUFFIX = r"(?i),\s*(?:jr|sr|i{1,3}|iv|esq|phd|md|inc|ltd|llc|corp|co)\.?$"
 # its four digits.
 _MIN_BYTES, _MAX_BYTES = 4, 30
 _DASH, _APOSTROPHE = r"[-/\x{2013}]", r"['\x{2019}]"
+_SIGNS = r"'\x{2019}-"
 _YEAR = "(?:1[89]|20)[0-9]{2}"
-_FISCAL = "(?:fy|(?:fiscal|financial) year)[ ']?"
+_FISCAL = rf"(?:f\.?y\.?|(?:fiscal|financial) year)[ {_SIGNS}]?"
 _ORDINALS = (("first", "1st"), ("second", "2nd"), ("third", "3rd"), ("fourth", "4th"))
 _PARTS_OF_YEARS = tuple(
     (
@@ -63,12 +64,17 @@ _PARTS_OF_YEARS = tuple(
     for number, ordinals in enumerate(_ORDINALS[:count], start=1)
 )
 _PART_OF_YEAR = "|".join(part for part, _ in _PARTS_OF_YEARS)
+_PERIOD_NAMES = (
+    rf"(?:q[1-4]|h[12])[ ,/{_SIGNS}]{{0,2}}{_YEAR}|q[1-4][ {_SIGNS}][0-9]{{2}}|"
+    rf"{_YEAR}[ ,/:-]{{0,2}}(?:q[1-4]|h[12])|[1-4]q[ ']?(?:{_YEAR}|[0-9]{{2}})|[12]h[ ']?{_YEAR}|"
+    rf"{_FISCAL}{_YEAR}(?: ?{_DASH} ?(?:{_YEAR}|[0-9]{{2}}))?|"
+    rf"{_FISCAL}[0-9]{{2}}(?: ?{_DASH} ?[0-9]{{2}})?|"
+    rf"{_YEAR}[ -]?w[0-5]?[0-9]|(?:w|week) ?[0-5]?[0-9][ ,/-]{{1,2}}{_YEAR}|"
+    rf"(?:{_PART_OF_YEAR}),?(?: of)? {_YEAR}|{_YEAR},? (?:{_PART_OF_YEAR})"
+)
+NAMED_PERIOD = rf"(?i)^(?:{_PERIOD_NAMES})$"
 _PERIOD = (
-    rf"(?i)^(?:[12][0-9]{{3}} ?{_DASH} ?[0-9][0-9]|(?:q[1-4]|h[12])[ ,/'-]{{0,2}}{_YEAR}|"
-    rf"{_YEAR}[ ,/-]{{0,2}}(?:q[1-4]|h[12])|[12][0-9][0-9]0{_APOSTROPHE}s|"
-    rf"(?:{_FISCAL}|[1-4]q[ ']?)(?:{_YEAR}|[0-9]{{2}})|[12]h[ ']?{_YEAR}|"
-    rf"{_FISCAL}(?:{_YEAR} ?{_DASH} ?(?:{_YEAR}|[0-9]{{2}})|[0-9]{{2}} ?{_DASH} ?[0-9]{{2}})|"
-    rf"(?:{_PART_OF_YEAR}),?(?: of)? {_YEAR}|{_YEAR},? (?:{_PART_OF_YEAR}))$"
+    rf"(?i)^(?:[12][0-9]{{3}} ?{_DASH} ?[0-9][0-9]|[12][0-9][0-9]0{_APOSTROPHE}s|{_PERIOD_NAMES})$"
 )
 _SPAN = (
     rf"^(?P<kind>(?:fiscal year )?)(?P<start>[12][0-9]{{3}}) ?{_DASH} ?"
@@ -79,13 +85,21 @@ _FORMS = (
         (rf"(?i)^(?:([0-9]{{4}}),? )?(?:{part})(?:,?(?: of)? ([0-9]{{4}}))?$", rf"{short} \1\2")
         for part, short in _PARTS_OF_YEARS
     ),
-    (r"(?i)^([qh][1-4])[ ,/'-]*([0-9]{4})$", r"\1 \2"),
-    (r"(?i)^([0-9]{4})[ ,/-]*([qh][1-4])$", r"\2 \1"),
+    *(
+        form
+        for letter, numbers in (("q", "[1-4]"), ("h", "[12]"))
+        for form in (
+            (rf"(?i)^{letter}({numbers})[ ,/{_SIGNS}]*((?:[0-9]{{2}})+)$", rf"{letter}\1 \2"),
+            (rf"(?i)^([0-9]{{4}})[ ,/:-]*{letter}({numbers})$", rf"{letter}\2 \1"),
+            (rf"(?i)^({numbers}){letter}[ ']?((?:[0-9]{{2}})+)$", rf"{letter}\1 \2"),
+        )
+    ),
     (rf"(?i)^([0-9]{{4}}){_APOSTROPHE}(s)$", r"\1\2"),
-    (rf"(?i)^({_FISCAL}|[1-4]q[ ']?)([0-4][0-9])([^0-9].*)?$", r"\1 20\2\3"),
-    (rf"(?i)^({_FISCAL}|[1-4]q[ ']?)([5-9][0-9])([^0-9].*)?$", r"\1 19\2\3"),
-    (r"(?i)^([1-4])([qh])[ ']*([0-9]{4})$", r"\2\1 \3"),
-    (rf"(?i)^{_FISCAL} *([0-9]{{4}})", r"fiscal year \1"),
+    (rf"(?i)^{_FISCAL} *([0-9].*)$", r"fiscal year \1"),
+    (r"(?i)^([0-9]{4})[ -]?w0?([0-9]+)$", r"week \2 \1"),
+    (r"(?i)^(?:w|week) ?0?([0-9]+)[ ,/-]+([0-9]{4})$", r"week \1 \2"),
+    (r"^([qh][1-4]|fiscal year) ([0-4][0-9])([^0-9].*)?$", r"\1 20\2\3"),
+    (r"^([qh][1-4]|fiscal year) ([5-9][0-9])([^0-9].*)?$", r"\1 19\2\3"),
 )
 _SEPARATOR = "\x1e"
 _ENTITY = r"(?i)&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,31}[0-9]{0,2});"
@@ -209,16 +223,18 @@ def may_name_opponents(texts: pa.StringArray) -> pa.BooleanArray:
 
 
 _NAMES, _IS_BEHIND, _IS_LAST, _IS_YEAR, _IS_FIFTH = (
-    _table(text) for text in (b"qfhst", b"qhsnrt", b"0123456789", b"12", b"-/ ',qh\xe2")
+    _table(text) for text in (b"qfhstw", b"qhsnrt", b"0123456789", b"12", b"-/ ',:qhw\xe2")
 )
 
 
-def with_periods(texts: pa.StringArray) -> pa.StringArray:
-    """Write quarters, halves, fiscal years, decades and spans of years in one form.
+def with_periods(texts: pa.StringArray, pattern: str = _PERIOD) -> pa.StringArray:
+    """Write quarters, halves, weeks, fiscal years, decades and spans of years in one form.
+
+    The pattern may be that of `NAMED_PERIOD` alone, without decades and spans.
 
     >>> texts = pa.array(["1990-95", "1999/00", "2020Q1", "1st half 2020", "1990's", "2020-03"])
     >>> with_periods(texts).to_pylist()
-    ['1990 1995', '1999 2000', 'Q1 2020', 'h1 2020', '1990s', '2020-03']
+    ['1990 1995', '1999 2000', 'q1 2020', 'h1 2020', '1990s', '2020-03']
     """
     text_bytes = Bytes(texts)
     first, fifth, last = text_bytes.at(0) | 0x20, text_bytes.at(4) | 0x20, text_bytes.at(-1) | 0x20
@@ -226,7 +242,7 @@ def with_periods(texts: pa.StringArray) -> pa.StringArray:
     may = (_NAMES[first] | _IS_BEHIND[second]) & _IS_LAST[last]
     may |= _IS_YEAR[first] & _IS_FIFTH[fifth]
     may &= (text_bytes.lengths >= _MIN_BYTES) & (text_bytes.lengths <= _MAX_BYTES)
-    return where_matching(texts, pa.array(may), _PERIOD, _one_form)
+    return where_matching(texts, pa.array(may), pattern, _one_form)
 
 
 def _one_form(texts: pa.StringArray) -> pa.StringArray:
@@ -243,9 +259,10 @@ def _one_form(texts: pa.StringArray) -> pa.StringArray:
     # "1988-05".
     whole = start - start % 100 + end + np.where((end == 0) & (start % 100 == 99), 100, 0)
     is_span = spans.is_valid().to_numpy(zero_copy_only=False) & (whole > start)
-    years = (pa.array(side).cast(pa.string()) for side in (start, whole))
-    joined = pc.binary_join_element_wise(*years, " ")
-    joined = pc.binary_join_element_wise(pc.struct_field(spans, [0]), joined, "")
+    years = (pa.array(side).cast(texts.type) for side in (start, whole))
+    joined = pc.binary_join_element_wise(*years, pa.scalar(" ", texts.type))
+    kind, nothing = pc.struct_field(spans, [0]), pa.scalar("", texts.type)
+    joined = pc.binary_join_element_wise(kind, joined, nothing)
     return pc.if_else(pa.array(is_span), joined, texts)
 
 
@@ -254,22 +271,17 @@ def with_times(texts: pa.StringArray) -> pa.StringArray:
 
     def rewrite(some: pa.StringArray) -> pa.StringArray:
         matches = pc.extract_regex(some, _TIME)
-        hour = pc.fill_null(pc.struct_field(matches, [0]), "0").cast(pa.int64()).to_numpy() % 12
-        is_evening = pc.fill_null(
-            pc.match_substring(pc.ascii_lower(pc.struct_field(matches, [2])), "p"), False
-        ).to_numpy(zero_copy_only=False)
-        minute = pc.struct_field(matches, [1])
-        clock = pc.utf8_lpad(pa.array(hour + 12 * is_evening).cast(pa.string()), 2, "0")
-        return pc.if_else(
-            matches.is_valid(),
-            pc.binary_join_element_wise(clock, pc.if_else(pc.equal(minute, ""), ":00", minute), ""),
-            some,
-        )
+        hour, minute, half = (matches.field(number) for number in range(3))
+        hours = hour.cast(pa.int64()).to_numpy() % 12
+        is_evening = as_mask(pc.match_substring(half, "p", ignore_case=True))
+        clock = pc.utf8_lpad(pa.array(hours + 12 * is_evening).cast(some.type), 2, "0")
+        minute = pc.if_else(pc.equal(minute, ""), pa.scalar(":00", some.type), minute)
+        return pc.binary_join_element_wise(clock, minute, pa.scalar("", some.type))
 
     text_bytes = Bytes(texts)
     first, last = text_bytes.at(0), text_bytes.at(-1)
     may = ((last == ord(".")) | ((last | 0x20) == ord("m"))) & _IS_LAST[first]
-    return only_where(texts, pa.array(may & (text_bytes.lengths <= _MAX_TIME)), rewrite)
+    return where_matching(texts, pa.array(may & (text_bytes.lengths <= _MAX_TIME)), _TIME, rewrite)
 
 
 def with_states(texts: pa.StringArray) -> pa.StringArray:

@@ -209,7 +209,7 @@ def test_how_dates_of_either_order_are_read_is_said(run, tmp_path, monkeypatch):
     for name, days in {"a.csv": ["05/01/2024", "06/01/2024"], "b.csv": ["2024-01-05"]}.items():
         (tmp_path / name).write_text("\n".join(["day", *days, ""]))
     run("index", "b.csv", "ix", "--column-rule", "min_rows=1", "--column-rule", "min_distinct=1")
-    note = "Your dates may have the day or the month first, and are read with the day first."
+    note = "ates may have the day or the month first, and are read with the day first."
     for command in (
         "search ix a.csv:day",
         "explain a.csv:day b.csv:day",
