@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,12 +22,18 @@ from pexeso.lake.containers.reader import tables_kept
 from pexeso.lake.frames.tables import table_in_memory
 from pexeso.lake.typed.text import AS_IT_IS
 from pexeso.results.query import read_query
+from pexeso.runtime.formatting import plain
 from pexeso.runtime.system import EXCLUSIVE, lock, without_sync
 from pexeso.semantic.pairs import pairs_kept_in
 from pexeso.store.io.temporary import LOCK
 from pexeso.store.manifest import MANIFEST
 
 RIGHT = "right.parquet"
+
+# Characters of a line of a report, which names cells.
+_MAX_LINE = 1000
+
+_log = logging.getLogger("pexeso.join")
 
 
 @contextmanager
@@ -125,8 +132,9 @@ def fuzzy_join(
 ) -> Any:
     """Join two tables by similar values, without an index.
 
-    The right table is indexed in a temporary folder. It takes some seconds for a million rows, and
-    disk space as the table itself; to join with it again, build an index.
+    The right table is indexed in a temporary folder, in some seconds for a million rows; to join
+    with it again, build an index. Where the join had to choose, or a rule that is off would match
+    more, the logger ``pexeso`` warns.
 
     Parameters
     ----------
@@ -176,7 +184,10 @@ def fuzzy_join(
         write_as_it_is(other.to("arrow"), file)
         with index_of_table(file, by_right) as (index, column):
             explained = index.explain(own.table, RIGHT, column, on=by_left, **chosen)
-            return explained.match.join(
+            joined = explained.match.join_with_report(
                 own.table, by_left, values=values, how=how, aggregate=aggregate, suffix=suffix,
                 provenance=provenance, many_to_many=many_to_many,
             )  # fmt: skip
+            for line in joined.report.lines():
+                _log.warning(plain(line, _MAX_LINE))
+            return joined.table

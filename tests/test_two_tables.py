@@ -154,3 +154,19 @@ def test_texts_of_tables_in_memory_are_not_decoded():
     assert joined["r"].tolist() == joined["match_value"].tolist() == twice
     [group] = pexeso.cluster(pd.Series([twice[0], twice[0].lower()])).groups
     assert list(group.values) == [twice[0], twice[0].lower()]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "words"),
+    [
+        (["DE893704", "GB82WEST"], ["DE89 3704", "GB82 WEST"], "2 of 2 would match"),
+        (["(10)", "+10", "7"], ["10", "7", "8"], "'(10)' with '10'"),
+        (["Oslo", "Rome"], ["Oslo", "Oslo"], "1 value of your table is joined with several rows"),
+        (["Oslo", "Rome"], ["Oslo", "Rome"], None),
+    ],
+)
+def test_what_a_join_had_to_choose_is_said(caplog, left, right, words):
+    with caplog.at_level("WARNING", logger="pexeso"):
+        pexeso.fuzzy_join(pa.table({"a": left}), pa.table({"b": right}), left_on="a", right_on="b")
+    assert len(caplog.messages) == (words is not None)
+    assert words is None or words in caplog.text

@@ -13,8 +13,8 @@ from benchmarks.transform.cases import Case, shared_cases
 from benchmarks.transform.learned import learned
 from benchmarks.transform.scores import means, score
 from pexeso.transform.fuzzy import fuzzy_join
-from pexeso.transform.joins.similar import nearest_values
 from pexeso.transform.learning.example_sets import ColumnSuffixes, find_row_pairs
+from pexeso.transform.nearest import nearest_values
 
 # What could join a case instead, given its true columns. A pair is of positions of two values.
 #

@@ -122,6 +122,9 @@ _LUCK_OF_LATER = 0.01
 # small tables is joined whatever it is.
 _NEAR = 0.3
 
+# Largest distance of such texts by the default model, a little above that of searches.
+_SIMILAR = 0.45
+
 # Share of the characters of the longer of two texts that are left, that the shorter one has.
 _LEAST_OF_LONGER = 0.4
 
@@ -449,16 +452,18 @@ class _Join:
 
         First among all texts and all keys, as published: none may have a second partner as near.
         But numbers that differ tell two texts apart. Then among those that are left, where no digit
-        differs and neither is much shorter.
+        differs and neither is much shorter. The default model has to find the same keys.
         """
         rows = np.arange(self.reading.n_rows)
         written = pc.coalesce(*(self._written(at, rows) for at in range(len(self.programs))))
         if max(len(pc.unique(written)), len(self.keys.values)) > _MAX_SIMILAR:
             return
+        is_one_to_one = self._is_one_to_one()
         self._add_similar(written, written, self.keys)
         left = written.filter(pa.array(self.partners < 0))
         keys = _free_keys(self.keys, self.partners) if self._is_one_to_one() else self.keys
         self._add_similar(written, left, keys, alike=True)
+        self._leave_unlike(written, is_one_to_one=is_one_to_one)
 
     def _add_similar(
         self, written: pa.Array, texts: pa.Array, among: TextColumn, *, alike: bool = False
@@ -495,6 +500,25 @@ class _Join:
         self.kinds[free] = KINDS.index("fuzzy")
         self.distances[free] = distances[numbers]
 
+    def _leave_unlike(self, written: pa.Array, *, is_one_to_one: bool) -> None:
+        """Leave rows alone whose key the default model does not find nearest among all keys.
+
+        To it what all keys share counts little. Where keys have one text, none is given to several
+        that it does not take for the same.
+        """
+        rows = np.flatnonzero(self.kinds == KINDS.index("fuzzy"))
+        if not len(rows):
+            return
+        from pexeso.transform.nearest import nearest_values  # brings the model
+
+        texts = written.take(pa.array(rows)).dictionary_encode()
+        nearest, far = nearest_values(texts.dictionary, self.keys.values, _SIMILAR)
+        at = texts.indices.to_numpy()
+        self._leave(rows[nearest[at] != self.partners[rows]])
+        if is_one_to_one:
+            rows, at = rows[self.partners[rows] >= 0], at[self.partners[rows] >= 0]
+            self._leave(self._shared(rows[far[at] > 0], self._links(rows)))
+
     def result(self) -> Transformation:
         self._leave_ambiguous()
         return Transformation(
@@ -522,11 +546,17 @@ class _Join:
         by_program = np.flatnonzero(self.kinds == KINDS.index("program"))
         exact = np.flatnonzero((self.kinds > 0) & (self.kinds < KINDS.index("fuzzy")))
         links = self._links(exact)
-        keys, counts = np.unique(links[:, 0], return_counts=True)
-        if len(links) - len(keys) > MAX_COLLAPSED * len(links):
+        if len(links) - len(np.unique(links[:, 0])) > MAX_COLLAPSED * len(links):
             return
-        ambiguous = by_program[np.isin(self.partners[by_program], keys[counts > 1])]
-        self.partners[ambiguous], self.kinds[ambiguous] = -1, 0
+        self._leave(self._shared(by_program, links))
+
+    def _shared(self, rows: np.ndarray, links: np.ndarray) -> np.ndarray:
+        """Return those of some rows whose keys have several texts."""
+        keys, counts = np.unique(links[:, 0], return_counts=True)
+        return rows[np.isin(self.partners[rows], keys[counts > 1])]
+
+    def _leave(self, rows: np.ndarray) -> None:
+        self.partners[rows], self.kinds[rows], self.distances[rows] = -1, 0, 0
 
 
 def _free_rows(table: TextTable, partners: np.ndarray) -> TextTable:

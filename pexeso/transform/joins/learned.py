@@ -10,6 +10,10 @@ from operator import is_not
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from pexeso.errors import InputError
 from pexeso.lake.readers.options import AS_FOUND, ReadingOptions
 from pexeso.options import whole_number
@@ -23,6 +27,7 @@ from pexeso.transform.programs.program import Extract, Program
 from pexeso.transform.programs.storing import MAX_DOCUMENT, StoredProgram, program_from_text
 from pexeso.transform.transformation import (
     DEFAULT_PROGRAMS,
+    KINDS,
     Direction,
     Patterns,
     TransformOptions,
@@ -131,11 +136,40 @@ def join_learned(
     if joined.rule.programs:
         return joined
     joined = replace(joined, proposal=partial(_proposed, source, target, options))
-    if not options.fuzzy:
-        return joined
-    from pexeso.transform.joins.similar import with_similar  # brings the model
+    return _with_similar(joined) if options.fuzzy else joined
 
-    return with_similar(joined)
+
+# Distinct values of a side that are compared at most. All pairs of so many e-mail addresses take 3
+# seconds of one core, and of titles of four words 17: the time grows with the number of pairs.
+MAX_VALUES = 15_000
+
+
+def _with_similar(joined: TransformJoin) -> TransformJoin:
+    """Join the rows that have no partner with the most similar key, as a search would.
+
+    Keys may have several rows. Where more than `MAX_VALUES` distinct values have no partner, or
+    there are more keys, nothing is compared.
+    """
+    base = joined.rule
+    free = np.flatnonzero(base.partners < 0)
+    cells = joined.reading.texts.columns[base.columns[0]].cells.take(pa.array(free))
+    texts = pc.unique(cells).drop_null()
+    keys = joined.keyed.texts.columns[base.key_column].values
+    if not len(texts) or not len(keys):
+        return joined
+    if max(len(texts), len(keys)) > MAX_VALUES:
+        return replace(joined, max_compared=MAX_VALUES)
+    from pexeso.transform.nearest import nearest_values  # brings the model
+
+    positions, distances = nearest_values(texts, keys)
+    at = pc.fill_null(pc.index_in(cells, texts), -1).to_numpy(zero_copy_only=False)
+    # The last entry is what an empty cell is joined with: nothing.
+    positions, distances = np.append(positions, -1)[at], np.append(distances, 0.0)[at]
+    partners, kinds, far = base.partners.copy(), base.kinds.copy(), base.distances.copy()
+    partners[free], far[free] = positions, distances
+    kinds[free[positions >= 0]] = KINDS.index("fuzzy")
+    rule = replace(base, partners=partners, kinds=kinds, distances=far)
+    return replace(joined, rule=rule)
 
 
 def _proposed(source: Side, target: Side, options: TransformOptions) -> str | None:

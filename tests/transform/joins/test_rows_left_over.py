@@ -34,3 +34,33 @@ def test_rules_do_not_change_what_tells_rows_apart():
         assert pairs <= true_pairs or joined.collapse or joined.shared_keys
         n_right += pairs == true_pairs
     assert n_right >= 5  # of the others a collapse is told
+
+
+@pytest.mark.parametrize(
+    ("form", "strangers", "typo"),
+    [
+        ("{}@example.com", {"a": ["nora noll"], "b": ["zora.ziegler@example.com"]}, "vera vogel"),
+        ("{} County, CA", {"a": ["iversen"], "b": ["jansen County, CA"]}, "vera vogel"),
+    ],
+)
+def test_names_that_share_what_all_keys_have_are_not_nearly_equal(form, strangers, typo):
+    names = "anna adler,boris becker,clara conrad,emil engel,felix fischer,karla keller,olga oster"
+    left = names.split(",")
+    right = [form.format(name.replace(" ", ".")) for name in left]
+    near = form.format(typo.replace(" ", ".").replace("gel", "gell"))
+    joined = learn_transformation(
+        {"a": [*left, typo, *strangers["a"]]}, {"b": [*right, near, *strangers["b"]]}
+    )
+    pairs = set(zip([*left, typo], [*right, near], strict=True))
+    assert {pair[:2] for pair in joined.pairs} == pairs
+
+
+def test_a_key_that_several_rows_are_nearly_equal_to_is_left_alone():
+    cities = ["Basel", "Bergen", "Dresden", "Genoa", "Lisbon", "Leiden", "Malmo", "Nantes"]
+    left = [f"{city}: Museum of {city} History" for city in cities]
+    right = [f"Museum of {city} History" for city in cities]
+    others = [f"{city}: Museum of Modern Sculptures" for city in ("Oslo", "Rome", "Bonn")]
+    joined = learn_transformation(
+        {"a": left + others}, {"b": [*right, "Museum of Modern Sculpture"]}
+    )
+    assert {pair[:2] for pair in joined.pairs} == set(zip(left, right, strict=True))

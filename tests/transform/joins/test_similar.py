@@ -12,8 +12,8 @@ from pexeso import learn_transformation
 from pexeso.build.parts.metadata import sparse_vectors
 from pexeso.engine.sparse.vectors import pair_distances
 from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.transform.joins import similar
-from pexeso.transform.joins.similar import nearest_values
+from pexeso.transform.joins import learned
+from pexeso.transform.nearest import nearest_values
 
 TEAMS = ["Buffalo Bills", "New York Jets", "Oakland Raiders", "Denver Broncos", "Miami Dolphins"]
 LIKE = ["Buffalo Bils", "NY Jets", "Los Angeles Raiders", "Dolphins of Miami", "Chess", "Bern"]
@@ -65,7 +65,7 @@ def test_named_columns_without_a_program_are_joined_by_similarity():
 )
 def test_more_values_than_the_limit_are_not_compared(monkeypatch, texts, keys, max_values):
     def joined(limit):
-        monkeypatch.setattr(similar, "MAX_VALUES", limit)
+        monkeypatch.setattr(learned, "MAX_VALUES", limit)
         return learn_transformation({"a": texts}, {"b": keys}, columns="a", target_columns="b")
 
     compared, left_out = joined(max_values), joined(max_values - 1)
@@ -78,7 +78,7 @@ def test_more_values_than_the_limit_are_not_compared(monkeypatch, texts, keys, m
 
 
 def test_columns_of_many_different_values_end_at_once():
-    n_values = similar.MAX_VALUES + 1
+    n_values = learned.MAX_VALUES + 1
     many = {"a": [f"{number:x}" for number in np.random.default_rng(0).permutation(n_values)]}
     joined = learn_transformation(many, {"b": ["zz top"]}, columns="a", target_columns="b")
     assert joined.pairs == []
