@@ -139,14 +139,14 @@ _MAX_TIME = len("12:30 a. m.")
 _AMOUNT = r"[$\x{20ac}\xa3]? ?[0-9]"
 _RANGE = rf"(?i)^({_AMOUNT}[0-9.,]*) to ({_AMOUNT}[0-9.,]*)( years?| yrs)?$"
 _BOUND = (
-    r"(?i)^(?:(?:less|fewer|more|greater) than|under|below|over|above) [^a-z]|"
+    r"(?i)^(?:(?:less|fewer|more|greater) than|under|below|over|above)[ -][^a-z]|"
     rf"[0-9](?: years?| yrs)?,? (?:and|or) [a-z]+$|{_RANGE}"
 )
 _ENDS_OF_BOUNDS = [ord(one) << 8 | ord(other) for one, other in ("er", "ve", "re", "ow", "ss")]
 _BOUNDS = (
     (_RANGE, r"\1-\2\3"),
-    (rf"(?i)^(?:(?:less|fewer) than|under|below) ({_AMOUNT})", r"<\1"),
-    (rf"(?i)^(?:(?:more|greater) than|over|above) ({_AMOUNT})", r">\1"),
+    (rf"(?i)^(?:(?:less|fewer) than|under|below)[ -]({_AMOUNT})", r"<\1"),
+    (rf"(?i)^(?:(?:more|greater) than|over|above)[ -]({_AMOUNT})", r">\1"),
     (
         r"(?i)([0-9])((?: years?| yrs)?),? (?:and|or) (?:over|older|above|more)$",
         r"\1+\2",
