@@ -47,6 +47,7 @@ APART = [
     ("Toy Story 2", "Toy Story"),
     ("Bayern Munich II", "Bayern Munich"),
     ("(+)-limonene", "(-)-limonene"),
+    ("51.5074, 0.1278", "51.5074, -0.1278"),
     ("Mercedes C-Class", "Mercedes E-Class"),
     ("March sales", "May sales"),
     ("One Direction", "Two Directions"),

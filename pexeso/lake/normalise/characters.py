@@ -474,7 +474,10 @@ def _may_precede_minus(
         once = _before(between & flags)
         return flags | once | _before(between & once)
 
-    year = _follows(number, 4) & ~_follows(number, 5)
+    fraction = points == ord(".")  # four digits behind a point are no year
+    for _ in range(5):
+        fraction = _before(fraction)
+    year = _follows(number, 4) & ~_follows(number, 5) & ~fraction
     is_dash = is_behind(year) | (is_behind(_before(number)) & has_letters[rows])
     is_space = space & _before(opener | colon | letter | number)
     return _before((opener | is_space) & ~is_dash) & ~is_first
