@@ -122,6 +122,8 @@ _LUCK_OF_LATER = 0.01
 # small tables is joined whatever it is.
 _NEAR = 0.3
 
+_SHARED_LENGTH = 3  # characters that all keys begin or end with
+
 # Largest distance of such texts by the default model, a little above that of searches.
 _SIMILAR = 0.45
 
@@ -452,7 +454,8 @@ class _Join:
 
         First among all texts and all keys, as published: none may have a second partner as near.
         But numbers that differ tell two texts apart. Then among those that are left, where no digit
-        differs and neither is much shorter. The default model has to find the same keys.
+        differs and neither is much shorter. Where all keys end alike, the default model has to
+        find the same ones.
         """
         rows = np.arange(self.reading.n_rows)
         written = pc.coalesce(*(self._written(at, rows) for at in range(len(self.programs))))
@@ -503,11 +506,11 @@ class _Join:
     def _leave_unlike(self, written: pa.Array, *, is_one_to_one: bool) -> None:
         """Leave rows alone whose key the default model does not find nearest among all keys.
 
-        To it what all keys share counts little. Where keys have one text, none is given to several
-        that it does not take for the same.
+        That is where all keys begin or end alike, which counts little to it. Where keys have one
+        text, none is given to several that it does not take for the same.
         """
         rows = np.flatnonzero(self.kinds == KINDS.index("fuzzy"))
-        if not len(rows):
+        if not len(rows) or not _share_an_end(self.keys.values):
             return
         from pexeso.transform.nearest import nearest_values  # brings the model
 
@@ -557,6 +560,15 @@ class _Join:
 
     def _leave(self, rows: np.ndarray) -> None:
         self.partners[rows], self.kinds[rows], self.distances[rows] = -1, 0, 0
+
+
+def _share_an_end(keys: pa.Array) -> bool:
+    """Return whether all keys begin alike, or end alike."""
+    ends = (
+        pc.unique(pc.utf8_slice_codeunits(texts, 0, _SHARED_LENGTH))
+        for texts in (keys, pc.utf8_reverse(keys))
+    )
+    return any(len(end) == 1 for end in ends)
 
 
 def _free_rows(table: TextTable, partners: np.ndarray) -> TextTable:
