@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from pexeso.lake.normalise.characters import (
     Bytes,
     as_mask,
+    byte_table,
     only_where,
     replaced_at,
     where_matching,
@@ -24,7 +25,12 @@ from pexeso.lake.normalise.dates import (
     numbers_of,
     read_named_dates,
 )
-from pexeso.lake.normalise.text_rules import NAMED_PERIOD, with_periods, with_times
+from pexeso.lake.normalise.text_rules import (
+    NAMED_PERIOD,
+    end_of_span,
+    with_periods,
+    with_times,
+)
 
 _COMPACT = (
     "^(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])"
@@ -74,12 +80,6 @@ _SPAN = (
 OPEN = r"^([12][0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|1[0-2])($| .*)"
 _MONTH_OF_SHORT_YEAR = r"(?i)^[a-z]{3,9}\.?(?:[-/]| ?')\d\d$"
 _WRITTEN = r"^(?:(?P<day>\d{1,2}) )?(?P<month>[a-z]+) (?P<year>\d{4})$"
-
-
-def byte_table(members: bytes) -> np.ndarray:
-    table = np.zeros(256, bool)
-    table[list(members)] = True
-    return table
 
 
 DIGIT_BYTES = byte_table(b"0123456789")
@@ -266,8 +266,7 @@ def _with_spans(texts: pa.Array, columns: np.ndarray) -> pa.Array:
         return texts
     fields = pc.extract_regex(texts.take(pa.array(rows)), _SPAN)
     start, short, long = (numbers_of(fields.field(name)) for name in ("start", "short", "long"))
-    turn = 100 * ((start % 100 == 99) & (short == 0))
-    end = np.where(long, long, start - start % 100 + short + turn)
+    end = np.where(long, long, end_of_span(start, short))
     may_be_month = (long == 0) & (short >= 1) & (short <= 12)
     of_spans = columns[rows[(long == 0) & ~may_be_month & (end > start)]]
     is_span = (end > start) & (~may_be_month | np.isin(columns[rows], of_spans))

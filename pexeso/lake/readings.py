@@ -22,7 +22,6 @@ from pexeso.lake.iso_dates import (
     DIGIT_BYTES,
     LETTER,
     OPEN,
-    byte_table,
     edges,
     iso_dates,
     iso_dates_of_columns,
@@ -33,6 +32,7 @@ from pexeso.lake.iso_dates import (
 from pexeso.lake.normalise.characters import (
     INVISIBLE,
     as_mask,
+    byte_table,
     change_characters,
     classes_of,
     only_where,

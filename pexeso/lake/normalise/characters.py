@@ -116,6 +116,13 @@ def first_classes(values: pa.StringArray) -> np.ndarray:
 _COUNTED_BYTES = 1 << 20
 
 
+def byte_table(members: bytes) -> np.ndarray:
+    """Return which of the 256 bytes are members."""
+    table = np.zeros(256, bool)
+    table[list(members)] = True
+    return table
+
+
 class Bytes:
     """The bytes of texts, for cheap tests that come before patterns."""
 

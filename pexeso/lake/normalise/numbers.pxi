@@ -112,8 +112,8 @@ cdef void add_single_letters(vector[Piece]& words, vector[int64_t]& marks) noexc
     """Add letters that are a word, and those at the end of a number or code: "gate a", "cb500f".
 
     In the middle a vowel is a word of some languages, but not in "class a shares" or "an e class
-    car", and a letter before a number often a unit. Of initials in the middle, as in "george hw bush", the first
-    counts.
+    car", and a letter before a number often a unit. Of initials in the middle, as in "george hw
+    bush", the first counts.
     """
     cdef int64_t n_words = words.size(), place, size, n_letters
     cdef const uint8_t* text

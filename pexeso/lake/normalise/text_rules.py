@@ -21,7 +21,14 @@ import pyarrow.compute as pc
 
 from pexeso.lake.normalise import package_data
 from pexeso.lake.normalise.abbreviations import packaged
-from pexeso.lake.normalise.characters import DIGITS, Bytes, as_mask, only_where, where_matching
+from pexeso.lake.normalise.characters import (
+    DIGITS,
+    Bytes,
+    as_mask,
+    byte_table,
+    only_where,
+    where_matching,
+)
 from pexeso.lake.normalise.territories import plain_names
 
 # Any letter, and all else beyond ASCII: Unicode's classes would take milliseconds to prepare, for
@@ -161,9 +168,7 @@ _BOUNDS = (
 
 def _table(members: bytes) -> np.ndarray:
     """Return a table of the bytes that are members, with the lower-case bit set."""
-    table = np.zeros(256, dtype=bool)
-    table[[member | 0x20 for member in members]] = True
-    return table
+    return byte_table(bytes(member | 0x20 for member in members))
 
 
 _STARTS_RANK, _STARTS_NUMBERING = _table(b"#("), _table(b"n" + DIGITS)
@@ -245,6 +250,15 @@ def with_periods(texts: pa.StringArray, pattern: str = _PERIOD) -> pa.StringArra
     return where_matching(texts, pa.array(may), pattern, _one_form)
 
 
+def end_of_span(start: np.ndarray, short: np.ndarray) -> np.ndarray:
+    """Return the years in which spans end that have the last two digits of it.
+
+    They run on into the next century only where they do so at once: "1999-00", not "1988-05".
+    """
+    turns = (start % 100 == 99) & (short == 0)
+    return start - start % 100 + short + 100 * turns
+
+
 def _one_form(texts: pa.StringArray) -> pa.StringArray:
     for pattern, replacement in _FORMS:
         texts = pc.replace_substring_regex(texts, pattern, replacement)
@@ -255,9 +269,7 @@ def _one_form(texts: pa.StringArray) -> pa.StringArray:
         pc.fill_null(pc.struct_field(spans, [position]), "0").cast(pa.int64()).to_numpy()
         for position in (1, 2)
     )
-    # The span runs on into the next century only where it does so at once: "1999-00", not
-    # "1988-05".
-    whole = start - start % 100 + end + np.where((end == 0) & (start % 100 == 99), 100, 0)
+    whole = end_of_span(start, end)
     is_span = spans.is_valid().to_numpy(zero_copy_only=False) & (whole > start)
     years = (pa.array(side).cast(texts.type) for side in (start, whole))
     joined = pc.binary_join_element_wise(*years, pa.scalar(" ", texts.type))

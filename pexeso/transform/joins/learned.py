@@ -35,6 +35,10 @@ from pexeso.transform.transformation import (
 )
 from pexeso.transform.transformation import learn_transformation as learn
 
+# Distinct values of a side that are compared at most. All pairs of so many e-mail addresses take 3
+# seconds of one core, and of titles of four words 17: the time grows with the number of pairs.
+MAX_VALUES = 15_000
+
 
 def learn_transformation(
     source: Any,
@@ -137,11 +141,6 @@ def join_learned(
         return joined
     joined = replace(joined, proposal=partial(_proposed, source, target, options))
     return _with_similar(joined) if options.fuzzy else joined
-
-
-# Distinct values of a side that are compared at most. All pairs of so many e-mail addresses take 3
-# seconds of one core, and of titles of four words 17: the time grows with the number of pairs.
-MAX_VALUES = 15_000
 
 
 def _with_similar(joined: TransformJoin) -> TransformJoin:

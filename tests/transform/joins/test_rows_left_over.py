@@ -37,19 +37,19 @@ def test_rules_do_not_change_what_tells_rows_apart():
 
 
 @pytest.mark.parametrize(
-    ("form", "strangers", "typo"),
+    ("form", "unrelated", "typo"),
     [
         ("{}@example.com", {"a": ["nora noll"], "b": ["zora.ziegler@example.com"]}, "vera vogel"),
         ("{} County, CA", {"a": ["iversen"], "b": ["jansen County, CA"]}, "vera vogel"),
     ],
 )
-def test_names_that_share_what_all_keys_have_are_not_nearly_equal(form, strangers, typo):
+def test_names_that_share_what_all_keys_have_are_not_nearly_equal(form, unrelated, typo):
     names = "anna adler,boris becker,clara conrad,emil engel,felix fischer,karla keller,olga oster"
     left = names.split(",")
     right = [form.format(name.replace(" ", ".")) for name in left]
     near = form.format(typo.replace(" ", ".").replace("gel", "gell"))
     joined = learn_transformation(
-        {"a": [*left, typo, *strangers["a"]]}, {"b": [*right, near, *strangers["b"]]}
+        {"a": [*left, typo, *unrelated["a"]]}, {"b": [*right, near, *unrelated["b"]]}
     )
     pairs = set(zip([*left, typo], [*right, near], strict=True))
     assert {pair[:2] for pair in joined.pairs} == pairs
