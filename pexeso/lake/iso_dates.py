@@ -18,12 +18,13 @@ from pexeso.lake.normalise.dates import (
     DATE_AND_TIME,
     DAY_FIRST,
     MONTHS,
+    calendar_days,
     canonical_dates,
-    hours_of_day,
     month_words,
     months_of_years,
     numbers_of,
     read_named_dates,
+    times_of,
 )
 from pexeso.lake.normalise.text_rules import (
     NAMED_PERIOD,
@@ -91,36 +92,42 @@ def edges(texts: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return text_bytes.at(0), text_bytes.at(-1), text_bytes.lengths
 
 
-def iso_dates(texts: pa.Array) -> pa.Array:
-    """Return texts, dates of one order, times and named periods among them in one form."""
+def iso_dates(texts: pa.Array, columns: np.ndarray) -> pa.Array:
+    """Return texts, dates of one order, times and named periods among them in one form.
+
+    `columns`, int64 (n,), decide whether midnight in a time zone is a day.
+    """
     short = pc.less_equal(pc.binary_length(texts), _MAX_DATE_BYTES)
-    may = pc.and_(short, pc.match_substring_regex(texts, _DATE_HINT))
-    texts = only_where(texts, may, lambda some: pc.coalesce(_iso(some), some))
+    may = as_mask(pc.and_(short, pc.match_substring_regex(texts, _DATE_HINT)))
+    texts = only_where(
+        texts, pa.array(may), lambda some: pc.coalesce(_iso(some, columns[may]), some)
+    )
     texts = with_periods(with_times(texts), NAMED_PERIOD)
     return where_matching(texts, pc.match_substring(texts, ":"), _TIME, _iso_times)
 
 
-def _iso(texts: pa.Array, columns: np.ndarray | None = None) -> pa.Array:
+def _iso(texts: pa.Array, columns: np.ndarray, orders: np.ndarray | None = None) -> pa.Array:
     """Return dates as ISO 8601 has them, null where a text is none.
 
-    Dates of either order are read where columns, int64 (n,), decide them.
+    Dates of either order are read where groups of one order, int64 (n,), are given.
     """
     lower = pc.utf8_lower(texts).cast(pa.string())
     for pattern, usual in _SPELLINGS:
         lower = pc.replace_substring_regex(lower, pattern, usual)
     split = pc.extract_regex(lower, DATE_AND_TIME)
     date = split.field("date")
-    names = canonical_dates(date, columns, either_order=columns is not None)
+    names = canonical_dates(date, orders, either_order=orders is not None)
     names = pc.coalesce(names, _named(date))
     has_time = pc.not_equal(split.field("hour"), "")
     months = pc.if_else(has_time, pa.scalar(None, pa.string()), _months(date, names))
-    return pc.coalesce(months, *_moments(names, split)).cast(texts.type)
+    return pc.coalesce(months, _moments(names, split, columns)).cast(texts.type)
 
 
 def _iso_times(texts: pa.Array) -> pa.Array:
     """Return times of a day as ISO 8601 has them."""
     day = pa.scalar("2000-01-01", texts.type)
-    moments = _iso(pc.binary_join_element_wise(day, texts, pa.scalar(" ", texts.type)))
+    dated = pc.binary_join_element_wise(day, texts, pa.scalar(" ", texts.type))
+    moments = _iso(dated, np.zeros(len(texts), np.int64))
     times = pc.utf8_slice_codeunits(moments, len("2000-01-01 "))
     times = pc.if_else(pc.equal(times, ""), pa.scalar("00:00", times.type), times)
     times = pc.replace_substring_regex(times, "^(.....):00$", r"\1")  # as most are written
@@ -173,52 +180,29 @@ def _months(dates: pa.Array, names: pa.Array) -> pa.Array:
     return pc.coalesce(*texts)
 
 
-def _moments(names: pa.Array, split: pa.StructArray) -> tuple[pa.Array, pa.Array]:
-    """Return points of time, in UTC where they have a zone, and days; each null for others."""
+def _moments(names: pa.Array, split: pa.StructArray, columns: np.ndarray) -> pa.Array:
+    """Return points of time, those of midnight as days; null where names are no days."""
     fields = pc.extract_regex(names, _WRITTEN)
     rows = np.flatnonzero(as_mask(pc.not_equal(fields.field("day"), "")))
-    named, times = fields.take(pa.array(rows)), split.take(pa.array(rows))
-    month = pc.index_in(named.field("month"), pa.array(MONTHS)).to_numpy()
+    named, given = fields.take(pa.array(rows)), split.take(pa.array(rows))
+    month = pc.index_in(named.field("month"), pa.array(MONTHS)).to_numpy() + 1
     year, day = (numbers_of(named.field(name)) for name in ("year", "day"))
-    dates = ((year - 1970) * 12 + month).astype("datetime64[M]").astype("datetime64[D]") + (day - 1)
-    hour, minute, second = (numbers_of(times.field(name)) for name in ("hour", "minute", "second"))
-    half = times.field("half")
-    good = ((hour < 24) | (minute == 0)) & ((hour <= 12) | as_mask(pc.equal(half, "")))
-    fraction = pc.utf8_rtrim(times.field("fraction"), "0")
-    seconds = 3600 * hours_of_day(hour, half) + 60 * minute + second
-    dates, seconds = dates + seconds // 86400, seconds % 86400
-    is_day = (seconds == 0) & as_mask(pc.less_equal(pc.binary_length(fraction), 1))
-    zone = pc.utf8_rpad(pc.replace_substring(times.field("zone"), ":", ""), 5, "0")
-    moment = dates.astype("datetime64[s]") + (seconds - _offsets(zone))
-    written = pa.array(np.datetime_as_string(moment)).cast(pa.string())
-    written = pc.replace_substring(written, "T", " ")
-    width = np.where(pc.binary_length(fraction).to_numpy(zero_copy_only=False) > 7, 10, 7)
-    padded = [pc.utf8_rpad(fraction, size, "0") for size in (7, 10)]
-    fraction = pc.if_else(
-        pc.less_equal(pc.binary_length(fraction), 1),
-        "",
-        pc.if_else(pa.array(width == 7), *padded),
+    times = times_of(given, columns[rows])
+    dates = calendar_days(year, month, day) + times.days
+    hour, minute = (numbers_of(given.field(name)) for name in ("hour", "minute"))
+    good = ((hour < 24) | (minute == 0)) & (
+        (hour <= 12) | as_mask(pc.equal(given.field("half"), ""))
     )
+    moment = np.datetime_as_string(dates.astype("datetime64[s]") + times.seconds)
+    written = pc.replace_substring(pa.array(moment).cast(pa.string()), "T", " ")
+    sizes = pc.binary_length(times.fraction).to_numpy(zero_copy_only=False)
+    padded = [pc.utf8_rpad(times.fraction, size, "0") for size in (6, 9)]
+    fraction = pc.binary_join_element_wise("", pc.if_else(pa.array(sizes <= 6), *padded), ".")
+    fraction = pc.if_else(pa.array(sizes > 0), fraction, "")
     written = pc.binary_join_element_wise(written, fraction, "")
     days = pa.array(np.datetime_as_string(dates)).cast(pa.string())
-    return (
-        _placed(written, rows, good & ~is_day, len(names)),
-        _placed(days, rows, good & is_day, len(names)),
-    )
-
-
-def _offsets(zones: pa.Array) -> np.ndarray:
-    """Return the seconds by which time zones such as +0100 are ahead of UTC."""
-    fields = pc.extract_regex(zones, r"^(?P<sign>[+-])(?P<hours>\d\d)(?P<minutes>\d\d)$")
-    hours, minutes = (
-        numbers_of(pc.fill_null(fields.field(name), "0")) for name in ("hours", "minutes")
-    )
-    is_behind = as_mask(pc.equal(fields.field("sign"), "-"))
-    return np.where(is_behind, -1, 1) * (3600 * hours + 60 * minutes)
-
-
-def _placed(texts: pa.Array, rows: np.ndarray, chosen: np.ndarray, n: int) -> pa.Array:
-    return replaced_at(pa.nulls(n, pa.string()), rows[chosen], texts.filter(pa.array(chosen)))
+    written = pc.if_else(pa.array(times.are_midnight()), days, written)
+    return replaced_at(pa.nulls(len(names), pa.string()), rows[good], written.filter(good))
 
 
 def iso_dates_of_columns(texts: pa.Array, columns: np.ndarray, day_first: bool | None) -> pa.Array:
@@ -247,7 +231,8 @@ def iso_dates_of_columns(texts: pa.Array, columns: np.ndarray, day_first: bool |
         (two + three <= 12) & np.where(is_open, bool(day_first), says_day[groups])
     )
     some = pa.concat_arrays([some, pa.array([DAY_FIRST], some.type)])
-    dates = _iso(some, np.append(is_first, True).astype(np.int64))[: len(rows)]
+    orders = np.append(is_first, True).astype(np.int64)
+    dates = _iso(some, np.append(groups, -1), orders)[: len(rows)]
     if day_first is None:
         dates = pc.if_else(pa.array(is_open), write_open(dates, day_first=False), dates)
     return replaced(texts, rows, dates)
@@ -283,7 +268,7 @@ def _with_compact_dates(texts: pa.Array, columns: np.ndarray) -> pa.Array:
     n_whole, n_compact = np.bincount(columns[is_whole]), np.bincount(columns[rows])
     rows = rows[n_compact[columns[rows]] >= _MIN_COMPACT * n_whole[columns[rows]]]
     some = texts.take(pa.array(rows))
-    return replaced(texts, rows, pc.coalesce(_iso(some), some)) if len(rows) else texts
+    return replaced(texts, rows, _iso(some, columns[rows])) if len(rows) else texts
 
 
 def matching_rows(texts: pa.Array, chosen: np.ndarray, pattern: str) -> np.ndarray:

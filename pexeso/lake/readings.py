@@ -4,8 +4,8 @@ One list, that of `pexeso.lake.normalise.rules` with ``is_reading``, for overlap
 composite keys and what is built on them. A reading is of one of two kinds:
 
 1. Of a cell alone (`read_cells`): equal cells stay equal, so nothing that was joined is lost.
-2. Of a column (`read_columns`, and `read_cells` for the decimal mark): its other values decide, as
-   for the order of day and month. One that could make two values one, such as 007 and 7, is off by
+2. Of a column (`read_columns`, and `read_cells` for the decimal mark and for midnight in a time
+   zone): its other values decide, as for the order of day and month. One that could make two values one, such as 007 and 7, is off by
    default, and does nothing in a column that keeps two such values apart.
 """
 
@@ -127,7 +127,7 @@ def _read(texts: pa.Array, readings: Collection[str], columns: np.ndarray, comma
         may &= as_mask(letters)
         texts = only_where(texts, pa.array(may), lambda some: _phones(_isbns(some)))
     if "iso-dates" in readings:
-        texts = iso_dates(texts)
+        texts = iso_dates(texts, columns)
     if "thousands" in readings:
         rows = matching_rows(texts, np.ones(len(texts), bool), _NUMBER)
         # Of those that are as they will be one says what the decimal mark of their column is.

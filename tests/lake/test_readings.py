@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.normalise.rules import READINGS, RULES
 from pexeso.lake.readings import LOSSY, forms_of, read_cells, read_columns
 from pexeso.lake.tokens import DEFAULT_READINGS, key_texts, tokens_of
@@ -331,6 +332,28 @@ def test_points_of_time_are_those_of_a_calendar_in_any_zone():
         assert set(tokens_of(pa.array(cells)).to_pylist()) == {
             *tokens_of(pa.array([utc])).to_pylist()
         }
+
+
+@pytest.mark.parametrize("hours", [-11, -3.5, 1, 5.75, 14])
+def test_midnight_is_a_day_unless_its_column_has_points_of_time(hours):
+    zone = datetime.timezone(datetime.timedelta(hours=hours))
+    first = datetime.datetime(2024, 2, 28, tzinfo=zone)
+    days = [(first + datetime.timedelta(days)).isoformat() for days in range(3)]
+    expected = ["2024-02-28", "2024-02-29", "2024-03-01"]
+    assert tokens_of(pa.array(days)).to_pylist() == expected
+    assert key_texts(pa.array(days)).to_pylist() == expected
+    moments = [first + datetime.timedelta(minutes=15 * count) for count in range(200)]
+    here = pa.array([moment.isoformat() for moment in moments])
+    in_utc = pa.array([moment.astimezone(datetime.UTC).isoformat() for moment in moments])
+    assert tokens_of(here).equals(tokens_of(in_utc))
+    assert key_texts(here).equals(key_texts(in_utc))
+    normalise = Normaliser().normalise_distinct
+    one_column = np.zeros(200, np.int64)
+    assert normalise(here, one_column).equals(normalise(in_utc, one_column))
+    # Columns decide for themselves.
+    both = pa.concat_arrays([here, pa.array(days)])
+    columns = np.repeat([4, 2], [200, 3])
+    assert tokens_of(both, columns).to_pylist() == tokens_of(here).to_pylist() + expected
 
 
 cells_of_any_kind = st.lists(

@@ -5,6 +5,7 @@ Dates are written in one canonical form with a named month.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -144,7 +145,12 @@ def written_dates(day: np.ndarray, month: np.ndarray, year: np.ndarray) -> pa.St
 def is_calendar_date(day: np.ndarray, month: np.ndarray, year: np.ndarray) -> np.ndarray:
     """Return which days are in the calendar; months are 1 to 12, days 1 or more."""
     months = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
-    return (months.astype("datetime64[D]") + (day - 1)).astype("datetime64[M]") == months
+    return calendar_days(year, month, day).astype("datetime64[M]") == months
+
+
+def calendar_days(year: np.ndarray, month: np.ndarray, day: np.ndarray) -> np.ndarray:
+    months = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
+    return months.astype("datetime64[D]") + (day - 1)
 
 
 def _texts(numbers: np.ndarray) -> pa.StringArray:
@@ -230,7 +236,8 @@ def canonical_dates(
     value that is no date in the order so found is read in the other one. Two-digit years need
     slashes, a named month, or two digits throughout with dots; ``3-1-0`` is a score and no date.
 
-    A time other than midnight follows the date as words; a time zone follows unless it is UTC.
+    A time other than midnight follows the date as words, both in UTC where there is a time zone:
+    see `times_of`.
 
     Without `groups` all values are of one column. `either_order` False leaves out what has two
     orders.
@@ -245,7 +252,10 @@ def canonical_dates(
     groups = np.zeros(len(values), dtype=np.int64) if groups is None else groups
     texts: list[pa.StringArray] = []
     found_at: list[np.ndarray] = []
-    split = pc.extract_regex(values.take(pa.array(at)), DATE_AND_TIME) if len(at) else None
+    if not len(at):
+        return pa.nulls(len(values), pa.string())
+    split = pc.extract_regex(values.take(pa.array(at)), DATE_AND_TIME)
+    times, dates = times_of(split, groups[at]), split.field("date")
     for kind, shape in _SHAPES.items():
         if not len(at):
             break
@@ -253,11 +263,11 @@ def canonical_dates(
             continue
         if kind == "two_orders" and not either_order:
             continue
-        rows, text = _dates_of_shape(split, shape, groups[at])
+        rows, text = _dates_of_shape(dates, shape, groups[at], times)
         texts.append(text)
         found_at.append(at[rows])
         rest = np.delete(np.arange(len(at)), rows)
-        at, split = at[rest], split.take(pa.array(rest))
+        at, dates, times = at[rest], dates.take(pa.array(rest)), times.take(rest)
     return _scatter(len(values), found_at, texts)
 
 
@@ -379,18 +389,14 @@ def _scatter(
 
 
 def _dates_of_shape(
-    split: pa.StructArray, shape: str, groups: np.ndarray
+    dates: pa.StringArray, shape: str, groups: np.ndarray, times: Times
 ) -> tuple[np.ndarray, pa.StringArray]:
-    """Return which rows are dates of a shape, and their texts.
-
-    `split` holds the fields of `DATE_AND_TIME`.
-    """
-    matches = pc.extract_regex(split.field("date"), f"^(?:{shape})$")
+    """Return which rows are dates of a shape, and their texts."""
+    matches = pc.extract_regex(dates, f"^(?:{shape})$")
     positions = np.flatnonzero(matches.is_valid().to_numpy(zero_copy_only=False))
     if not len(positions):
         return positions, pa.array([], pa.string())
-    matches, split = matches.take(pa.array(positions)), split.take(pa.array(positions))
-    fields = _fields(matches)
+    fields = _fields(matches.take(pa.array(positions)))
     year = whole_years(numbers_of(_first(fields, "year", "year2")))
     if "first" in fields:
         first = numbers_of(_first(fields, "first", "first2"))
@@ -401,9 +407,17 @@ def _dates_of_shape(
         day = numbers_of(_first(fields, "day", "day2"))
     in_range = (month >= 1) & (month <= 12) & (day >= 1)
     rows = np.flatnonzero(in_range & is_calendar_date(day, np.where(in_range, month, 1), year))
-    text = written_dates(day[rows], month[rows], year[rows])
-    time = _time_words(_fields(split)).take(pa.array(rows))
-    return positions[rows], pc.binary_join_element_wise(text, time, "")
+    year, month, day, positions = (part[rows] for part in (year, month, day, positions))
+    times = times.take(positions)
+    moved = np.flatnonzero(times.days)
+    if len(moved):
+        others = calendar_days(year, month, day)[moved] + times.days[moved]
+        months, years = others.astype("datetime64[M]"), others.astype("datetime64[Y]")
+        year[moved] = years.astype(np.int64) + 1970
+        month[moved] = (months - years).astype(np.int64) + 1
+        day[moved] = (others - months).astype(np.int64) + 1
+    text = written_dates(day, month, year)
+    return positions, pc.binary_join_element_wise(text, times.words(), "")
 
 
 def _fields(groups: pa.StructArray) -> dict[str, pa.StringArray]:
@@ -447,31 +461,69 @@ def _in_order(
     return np.where(swap, day, month), np.where(swap, month, day)
 
 
-def _time_words(fields: dict[str, pa.StringArray]) -> pa.StringArray:
-    """Return `` 14 30`` or `` 14 30 05``, or an empty text for midnight.
+@dataclass(frozen=True)
+class Times:
+    """Times of day beside dates.
 
-    Fraction and zone are added if they are significant.
+    ``seconds``, int64, and the digits of ``fraction`` are those of UTC where there is a time zone,
+    which may be so many ``days`` from the date, int64.
     """
+
+    days: np.ndarray
+    seconds: np.ndarray
+    fraction: pa.StringArray
+
+    def take(self, rows: np.ndarray) -> Times:
+        return Times(self.days[rows], self.seconds[rows], self.fraction.take(pa.array(rows)))
+
+    def are_midnight(self) -> np.ndarray:
+        return (self.seconds == 0) & as_mask(pc.equal(self.fraction, ""))
+
+    def words(self) -> pa.StringArray:
+        """Return `` 14 30`` or `` 14 30 05 25``, or an empty text for midnight."""
+        is_midnight = self.are_midnight()
+        if is_midnight.all():
+            return pc.utf8_slice_codeunits(self.fraction, 0, 0)
+        hours, minutes, seconds = (
+            _two_digits(part)
+            for part in (self.seconds // 3600, self.seconds // 60 % 60, self.seconds % 60)
+        )
+        seconds = pc.if_else(pa.array(self.seconds % 60 > 0), _spaced(seconds), "")
+        words = pc.binary_join_element_wise(
+            _spaced(hours), _spaced(minutes), seconds, _spaced(self.fraction), ""
+        )
+        return pc.if_else(pa.array(is_midnight), "", words)
+
+
+def times_of(split: pa.StructArray, groups: np.ndarray) -> Times:
+    """Return the times of day of texts, of which `split` holds the fields of `DATE_AND_TIME`.
+
+    Midnight is the day in whatever time zone, since programs write days so, unless a group has
+    another time with a zone: it holds points of time.
+    """
+    fields = _fields(split)
     if not pc.any(pc.not_equal(fields["hour"], "")).as_py():
-        return fields["hour"]
+        nothing = np.zeros(len(split), np.int64)
+        return Times(nothing, nothing, fields["hour"])
     hour, minute, second = (numbers_of(fields[name]) for name in ("hour", "minute", "second"))
-    hour = hours_of_day(hour, fields["half"])
+    seconds = 3600 * hours_of_day(hour, fields["half"]) + 60 * minute + second
     fraction = pc.utf8_ltrim(pc.utf8_rtrim(fields["fraction"], "0"), ".")
-    zone = pc.replace_substring_regex(fields["zone"], r"^(?:z|utc|gmt|[+-]00(?::?00)?)$", "")
-    zone = pc.replace_substring(zone, ":", "")
-    zone = pc.replace_substring_regex(zone, r"^([+-]\d\d)$", r"\100")
-    clock = pc.binary_join_element_wise(_two_digits(hour), _two_digits(minute), " ")
-    seconds = pc.if_else(pa.array(second > 0), _spaced(_two_digits(second)), "")
-    has_time = (
-        (hour > 0)
-        | (minute > 0)
-        | (second > 0)
-        | pc.not_equal(fraction, "").to_numpy(zero_copy_only=False)
+    times = Times(seconds // 86400, seconds % 86400, fraction)
+    has_zone = as_mask(pc.not_equal(fields["zone"], ""))
+    holds_moments = np.isin(groups, groups[has_zone & ~times.are_midnight()])
+    seconds = seconds - np.where(holds_moments, _offsets(fields["zone"]), 0)
+    return Times(seconds // 86400, seconds % 86400, fraction)
+
+
+def _offsets(zones: pa.StringArray) -> np.ndarray:
+    """Return the seconds by which time zones such as +01, +0100 and +01:00 are ahead of UTC."""
+    zones = pc.utf8_rpad(pc.replace_substring(zones, ":", ""), 5, "0")
+    fields = pc.extract_regex(zones, r"^(?P<sign>[+-])(?P<hours>\d\d)(?P<minutes>\d\d)$")
+    hours, minutes = (
+        numbers_of(pc.fill_null(fields.field(name), "0")) for name in ("hours", "minutes")
     )
-    words = pc.binary_join_element_wise(
-        _spaced(clock), seconds, _spaced(fraction), _spaced(zone), ""
-    )
-    return pc.if_else(pa.array(has_time), words, "")
+    is_behind = as_mask(pc.equal(fields.field("sign"), "-"))
+    return np.where(is_behind, -1, 1) * (3600 * hours + 60 * minutes)
 
 
 def hours_of_day(hours: np.ndarray, halves: pa.StringArray) -> np.ndarray:

@@ -51,7 +51,7 @@ from pexeso.lake.normalise.text_rules import TEXT_RULES, simplified, without_ent
 # Version of the rules.
 #
 # Any change that gives some value another form needs a new one: indexes hold the old form.
-VERSION = 10
+VERSION = 11
 
 
 # What the rules leave goes through them again until nothing changes, at most so often: "(march 5,

@@ -154,8 +154,8 @@ RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "dates",
         True,
-        "writes dates as day, English name of the month and year, followed by the time of day; "
-        "also months of a year and days of a month. Names of months are read in 34 languages.",
+        "writes dates as day, English name of the month and year, followed by the time of day, in "
+        "UTC; also months of a year and days of a month. Names of months are read in 34 languages.",
         "Dates have many notations. A value with any other word is not a date. The whole column "
         "decides which number of 3/5/1953 is the month.",
         (
@@ -496,7 +496,7 @@ RULES: tuple[NamedRule, ...] = (
         "is a time zone, and quarters, weeks, fiscal years and spans of years in one form. The "
         "column decides which number of 3/5/1953 is the month, and whether Jan-24 and 2009-10 are "
         "months.",
-        "Dates have many notations. Midnight is the day, whatever its time zone.",
+        "Dates have many notations. Where all times with a zone are midnight they are days.",
         (
             ("05-JAN-24", "2024-01-05"),
             ("20240105", "2024-01-05"),
