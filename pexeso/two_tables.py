@@ -7,7 +7,7 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,8 +19,11 @@ from pexeso.errors import InputError, LakeError, OutputError
 from pexeso.index import Index, build_index, open_index
 from pexeso.lake.choose import ColumnRules, profile_column
 from pexeso.lake.containers.reader import tables_kept
-from pexeso.lake.frames.tables import table_in_memory
+from pexeso.lake.frames.columns import column_texts, is_extension
+from pexeso.lake.frames.tables import Frame, table_in_memory
+from pexeso.lake.frames.writing import NOT_FOR_PARQUET, fits_parquet
 from pexeso.lake.typed.text import AS_IT_IS
+from pexeso.lake.typed.value_texts import plain as plain_array
 from pexeso.results.query import read_query
 from pexeso.runtime.formatting import plain
 from pexeso.runtime.system import EXCLUSIVE, lock, without_sync
@@ -112,7 +115,38 @@ def index_of_table(
 def write_as_it_is(table: pa.Table, file: str) -> None:
     """Write a table to a Parquet file that is read with the texts as they are."""
     metadata = {**(table.schema.metadata or {}), AS_IT_IS: b""}
-    pq.write_table(table.replace_schema_metadata(metadata), file)
+    table = table.replace_schema_metadata(metadata)
+    try:
+        pq.write_table(table, file)
+    except NOT_FOR_PARQUET:
+        for at, name in enumerate(table.column_names):
+            if not fits_parquet(table.select([at])):
+                table = table.set_column(at, name, _for_parquet(name, table.column(at)))
+        pq.write_table(table, file)
+
+
+def _with_key_texts(frame: Frame, on: int) -> pa.Table:
+    """Return a table whose key is texts, as that of a query, if it is of a type of its library."""
+    table = frame.to("arrow")
+    if not is_extension(table.schema.types[on]):
+        return table
+    return table.set_column(on, table.column_names[on], column_texts(frame.column(on)))
+
+
+def _for_parquet(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Write out dictionaries and runs of what Parquet has none of."""
+    is_coded = pa.types.is_dictionary(column.type)
+    with suppress(pa.ArrowException):
+        written = pa.chunked_array(
+            chunk.dictionary.take(chunk.indices) if is_coded else plain_array(chunk)
+            for chunk in column.chunks
+        )
+        if fits_parquet(pa.table({name: written})):
+            return written
+    raise InputError(
+        f"The column {name!r} of the table on the right is of the type {column.type}, which a join "
+        "cannot keep: leave it out, or turn it into texts."
+    )
 
 
 def fuzzy_join(
@@ -181,7 +215,7 @@ def fuzzy_join(
     chosen = {} if max_distance is None else {"max_distance": max_distance}
     with TemporaryDirectory(prefix="pexeso-") as folder:
         file = os.path.join(folder, RIGHT)
-        write_as_it_is(other.to("arrow"), file)
+        write_as_it_is(_with_key_texts(other, other.position(by_right)), file)
         with index_of_table(file, by_right) as (index, column):
             explained = index.explain(own.table, RIGHT, column, on=by_left, **chosen)
             joined = explained.match.join_with_report(

@@ -59,6 +59,40 @@ def test_values_of_every_kind(left, right, expected):
     assert joined[joined.column_names[-1]].to_pylist() == expected
 
 
+def test_keys_and_columns_of_types_of_pandas_are_joined():
+    bins = pd.Series(pd.cut([1, 5, 8], [0, 3, 6, 9]))
+    labels = pd.DataFrame({"bin": bins[::-1], "label": ["old", "adult", "child"]})
+    joined = pexeso.fuzzy_join(pd.DataFrame({"bin": bins}), labels, on="bin")
+    assert joined["label"].tolist() == ["child", "adult", "old"]
+    places = pd.DataFrame({"city": ["Oslo", "Roma"], "bin": bins[:2]})
+    joined = pexeso.fuzzy_join(pd.DataFrame({"city": ["Roma"]}), places, on="city")
+    assert joined["bin"].tolist() == [bins[1]]
+    months = pd.DataFrame({"month": pd.period_range("2024-01", periods=3, freq="M")})
+    joined = pexeso.fuzzy_join(pd.DataFrame({"month": ["2024-02"]}), months, on="month")
+    assert joined["month_right"].tolist() == ["2024-02"]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.RunEndEncodedArray.from_arrays([1], ["x"]),
+        pa.DictionaryArray.from_arrays(pa.array([0]), pa.array([[1]])),
+        pa.DictionaryArray.from_arrays(pa.array([0]), pa.nulls(1)),
+    ],
+)
+def test_columns_that_parquet_holds_otherwise_are_joined(column):
+    others = pa.table({"city": ["Oslo"], "more": column})
+    joined = pexeso.fuzzy_join(pa.table({"city": ["Oslo"]}), others, on="city")
+    assert joined["more"].to_pylist() == column.to_pylist()
+
+
+def test_a_column_that_no_file_holds_is_refused_by_name():
+    spans = pa.array([(1, 2, 3)], pa.month_day_nano_interval())
+    others = pa.table({"city": ["Oslo"], "more": spans})
+    with pytest.raises(pexeso.InputError, match=r"'more' of .* month_day_nano_interval, .*leave it"):
+        pexeso.fuzzy_join(pa.table({"city": ["Oslo"]}), others, on="city")
+
+
 @pytest.mark.parametrize(
     ("left", "right", "expected"),
     [

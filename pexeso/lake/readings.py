@@ -5,8 +5,9 @@ composite keys and what is built on them. A reading is of one of two kinds:
 
 1. Of a cell alone (`read_cells`): equal cells stay equal, so nothing that was joined is lost.
 2. Of a column (`read_columns`, and `read_cells` for the decimal mark and for midnight in a time
-   zone): its other values decide, as for the order of day and month. One that could make two values one, such as 007 and 7, is off by
-   default, and does nothing in a column that keeps two such values apart.
+   zone): its other values decide, as for the order of day and month. One that could make two
+   values one, such as 007 and 7, is off by default, and does nothing in a column that keeps two
+   such values apart.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def _texts(values: Any) -> pa.StringArray:
     array = None
     try:
         array = arrow_column(values)
-        if not _is_extension(array.type):
+        if not is_extension(array.type):
             chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
             return _sound(join_chunks([as_text(plain(chunk)) for chunk in chunks]))
     except _REFUSED:
@@ -158,7 +158,7 @@ def _sound(texts: pa.StringArray) -> pa.StringArray:
     return texts
 
 
-def _is_extension(kind: pa.DataType) -> bool:
+def is_extension(kind: pa.DataType) -> bool:
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return isinstance(kind, pa.BaseExtensionType)
 

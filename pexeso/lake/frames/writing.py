@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 # What Arrow raises for a type, or a cell, that Parquet has nothing for; OSError for disks, too.
-_NOT_FOR_PARQUET = (NotImplementedError, ValueError, OSError)
+NOT_FOR_PARQUET = (NotImplementedError, ValueError, OSError)
 _ROWS_A_BATCH = 1 << 14
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*([eE][+-]?[0-9]+)?")
 
@@ -88,9 +88,9 @@ def _write_parquet(table: pa.Table, path: Path | BinaryIO, escape_formulas: bool
 
     try:
         pq.write_table(table, path)
-    except _NOT_FOR_PARQUET as error:
+    except NOT_FOR_PARQUET as error:
         for at, field in enumerate(table.schema):
-            if not _fits_parquet(table.select([at])):
+            if not fits_parquet(table.select([at])):
                 raise OutputError(
                     f"A Parquet file cannot hold the column {field.name!r}, of the type "
                     f"{field.type}. Write the table to a .csv, .arrow or .feather file."
@@ -98,13 +98,13 @@ def _write_parquet(table: pa.Table, path: Path | BinaryIO, escape_formulas: bool
         raise
 
 
-def _fits_parquet(table: pa.Table) -> bool:
+def fits_parquet(table: pa.Table) -> bool:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         pq.write_table(table, pa.MockOutputStream())
-    except _NOT_FOR_PARQUET:
+    except NOT_FOR_PARQUET:
         return False
     return True
 
