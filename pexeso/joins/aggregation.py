@@ -109,14 +109,18 @@ def _computed(cells: pa.StringArray, groups: Groups, way: str) -> pa.DoubleArray
     return pa.array(results, mask=counts == 0)
 
 
-def not_numbers(cells: pa.StringArray) -> tuple[pa.StringArray, np.ndarray]:
-    """Return the cells that are neither empty nor numbers, with the count of each text.
+def doubtful_numbers(cells: pa.StringArray) -> tuple[pa.Array, pa.Array]:
+    """Return the distinct cells that are neither empty nor numbers, and amounts that are unlike.
 
-    Each text is listed once.
+    Those are structs of ``values`` and ``counts``; these the first cells with signs of different
+    currencies or shares, where there are several.
     """
-    left = cells.filter(pc.and_(cells.is_valid(), read_numbers(cells).is_null()))
-    counts = left.value_counts()
-    return counts.field("values"), counts.field("counts").to_numpy(zero_copy_only=False)
+    is_number = read_numbers(cells).is_valid()
+    others = cells.filter(pc.and_(cells.is_valid(), pc.invert(is_number))).value_counts()
+    amounts = cells.filter(is_number).unique()
+    signs = _signs(amounts)
+    known = pc.unique(signs.filter(pc.not_equal(signs, "")))
+    return others, amounts.take(pc.index_in(known, signs))[: len(known) if len(known) > 1 else 0]
 
 
 def read_numbers(cells: pa.StringArray) -> pa.DoubleArray:
@@ -129,11 +133,15 @@ def read_numbers(cells: pa.StringArray) -> pa.DoubleArray:
 _NO_SIGN = r"[^\p{Sc}%‰‱]+"
 
 
+def _signs(amounts: pa.StringArray) -> pa.StringArray:
+    return pc.replace_substring_regex(amounts, _NO_SIGN, "")
+
+
 def are_unlike(ours: pa.StringArray, theirs: pa.StringArray) -> pa.BooleanArray:
     """Return for pairs of numbers which differ in their sign, or have other currencies."""
     one, other = read_numbers(ours), read_numbers(theirs)
     negated = pc.and_(pc.equal(one, pc.negate(other)), pc.not_equal(one, 0))
-    one, other = (pc.replace_substring_regex(side, _NO_SIGN, "") for side in (ours, theirs))
+    one, other = _signs(ours), _signs(theirs)
     known = pc.and_(pc.not_equal(one, ""), pc.not_equal(other, ""))
     converted = pc.and_(known, pc.not_equal(one, other))
     return pc.or_(pc.fill_null(negated, False), converted)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.errors import InputError
-from pexeso.joins.aggregation import differing, not_numbers
+from pexeso.joins.aggregation import differing, doubtful_numbers
 from pexeso.joins.mapping import JoinMapping
 from pexeso.joins.matched_rows import FoundRows
 from pexeso.joins.options import OF_NUMBERS, JoinOptions
@@ -73,6 +73,12 @@ KINDS = {
         "cell",
         "column has cells that are no numbers, left out",
         "columns have cells that are no numbers, left out",
+    ),
+    "unlike amounts": _Kind(
+        "column",
+        "cell",
+        "column has amounts of different currencies or shares, taken as plain numbers",
+        "columns have amounts of different currencies or shares, taken as plain numbers",
     ),
     "gone": _Kind(
         "lake_value",
@@ -190,10 +196,10 @@ def _cells(found_rows: FoundRows) -> list[pa.Table]:
             # The joined rows, each once, in the order in which they are first joined.
             _, first = np.unique(found_rows.row, return_index=True)
             rows = found_rows.row[np.sort(first)]
-            cells, counts = not_numbers(found_rows.cells_of(position, rows))
-            parts.append(
-                conflict_rows("not a number", column=name, cell=cells, count=pa.array(counts))
-            )
+            others, unlike = doubtful_numbers(found_rows.cells_of(position, rows))
+            cells, counts = others.flatten()
+            parts.append(conflict_rows("not a number", column=name, cell=cells, count=counts))
+            parts.append(conflict_rows("unlike amounts", column=name, cell=unlike))
     return parts
 
 

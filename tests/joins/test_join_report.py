@@ -9,7 +9,7 @@ from test_joined_tables import LINKS, THEIRS, joined, mapping_of
 
 import pexeso
 from pexeso.joins.matched_rows import find_rows
-from pexeso.joins.options import JoinOptions
+from pexeso.joins.options import OF_NUMBERS, JoinOptions
 from pexeso.joins.report import CONFLICTS
 from pexeso.joins.tables import join_table
 from pexeso.lake.normalise.normaliser import Normaliser
@@ -109,6 +109,25 @@ def test_cells_that_are_no_numbers():
         {"kind": "not a number", "column": "note", "cell": "q", "count": 2},
     ]
     assert report.counts["not a number"] == 2
+
+
+@pytest.mark.parametrize(
+    ("prices", "unlike"),
+    [
+        (["$1", "€3", "$2", "£4"], ["$1", "€3", "£4"]),
+        (["5 €", "7%", "€8"], ["5 €", "7%"]),
+        (["$1,200", "3", "4"], []),
+        (["5%", "6", "USD 7"], []),
+    ],
+)
+def test_amounts_of_different_currencies_are_not_added_without_a_word(caplog, prices, unlike):
+    shops = pa.table({"city": ["Oslo"] * len(prices), "price": prices})
+    for way in OF_NUMBERS:
+        caplog.clear()
+        pexeso.fuzzy_join(pa.table({"city": ["Oslo"]}), shops, on="city", aggregate={"price": way})
+        examples = ", ".join(f"'{price}'" for price in unlike)
+        said = f"as plain numbers, such as 'price': {examples}." in caplog.text
+        assert said == bool(unlike), caplog.text
 
 
 def test_values_that_the_table_no_longer_holds():
