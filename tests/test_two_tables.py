@@ -86,6 +86,23 @@ def test_columns_that_parquet_holds_otherwise_are_joined(column):
     assert joined["more"].to_pylist() == column.to_pylist()
 
 
+@pytest.mark.parametrize(
+    ("mine", "others", "words"),
+    [
+        ("2024-01-05 14:30", "2024-01-05T16:30:00+02:00", "Your times have no time zone"),
+        ("2024-01-05T14:30Z", "5 Jan 2024 2:30 pm", "Times of right.parquet:at have no time zone"),
+        ("2024-01-05T14:30Z", "2024-01-05 15:30:00.0 GMT+1", None),
+        ("2024-01-05 14:30", "05.01.2024 14:30", None),
+        ("2024-01-05", "2024-01-05T00:00:00+02:00", None),
+    ],
+)
+def test_times_that_are_read_as_those_of_utc_are_said(caplog, mine, others, words):
+    joined = pexeso.fuzzy_join(pa.table({"at": [mine]}), pa.table({"at": [others]}), on="at")
+    assert joined["match_distance"].to_pylist() == [0]
+    assert (words or "") in caplog.text
+    assert bool(words) == ("no time zone" in caplog.text)
+
+
 def test_a_column_that_no_file_holds_is_refused_by_name():
     spans = pa.array([(1, 2, 3)], pa.month_day_nano_interval())
     others = pa.table({"city": ["Oslo"], "more": spans})

@@ -204,14 +204,27 @@ class MatchDetails:
             return True
         return self._options.max_distance == 0 and self._query.column.exact_kind is not None
 
-    def order_note(self, position: int) -> str | None:
-        """Return how dates are read of which a column does not say whether the day comes first."""
+    def note_on_dates(self, position: int) -> str | None:
+        """Return how dates are read of which a column does not say what they mean.
+
+        It may not say whether the day comes first, or in which time zone times are.
+        """
         notes = []
         if self._query.day_first is not None:
             notes.append(order_note("Your dates", day_first=self._query.day_first))
         if self._day_first_forms(position) is not None:
             hit, day_first = self._hits[position], position in self._day_first
             notes.append(order_note(f"Dates of {hit.table}:{hit.label}", day_first=day_first))
+        if self._query.column.exact_kind == "date":
+            from pexeso.lake.normalise.dates import ZONED
+
+            sides = self.table(position).texts, self._column(position)[0]
+            mine, theirs = (pc.any(pc.match_substring_regex(side, ZONED)).as_py() for side in sides)
+            without = sides[bool(mine)]
+            if mine != theirs and pc.any(pc.match_substring(without, ":")).as_py():
+                hit = self._hits[position]
+                name = f"Times of {hit.table}:{hit.label}" if mine else "Your times"
+                notes.append(f"{name} have no time zone, and are read as those of UTC.")
         return " ".join(notes) or None
 
     def _read(self, position: int) -> tuple[pa.LargeStringArray, pa.LargeStringArray]:
@@ -365,7 +378,7 @@ class MatchDetails:
         )
 
         opened, query, chosen = self._opened, self._query, join_options(options)
-        notes = [self.order_note(match._position)]
+        notes = [self.note_on_dates(match._position)]
         searched = query.column.values
         on = on if on is not None else query.column.column
         if hasattr(table, "sparkSession"):

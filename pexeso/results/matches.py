@@ -507,8 +507,8 @@ class Explanation(Tabular):
 
     @cached_property
     def note(self) -> str | None:
-        """How dates are read of which a column does not say whether the day comes first."""
-        return self.match._details.order_note(self.match._position)
+        """How dates are read of which a column does not say what they mean."""
+        return self.match._details.note_on_dates(self.match._position)
 
     @cached_property
     def unmatched(self) -> tuple[Unmatched, ...]:

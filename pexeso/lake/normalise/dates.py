@@ -64,6 +64,11 @@ DATE_AND_TIME = (
     r"(?:(?:t|,?\s+)(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?P<fraction>\.\d+)?)?"
     r"\s*(?P<half>[ap]\.?m\.?)?\s*(?P<zone>z|utc|gmt|[+-]\d\d(?::?\d\d)?)?)?$"
 )
+# What no time of day without a time zone ends with.
+ZONED = (
+    r"(?i):[0-9]{2}(?:[.,][0-9]+)?(?: ?[ap]\.?m\.?)? ?"
+    r"(?:z|utc|gmt|(?:utc|gmt)?[+-][0-9]{1,2}(?::?[0-9]{2})?)$"
+)
 _SHAPES = {
     "year_first": r"(?P<year>[12]\d{3})"
     r"(?:-(?P<month>\d\d?)-|/(?P<month2>\d\d?)/|\.\s?(?P<month3>\d\d?)\.\s?)(?P<day>\d\d?)\.?",
