@@ -245,7 +245,7 @@ def test_measures_are_those_of_the_rows(seed, natural, monkeypatch):
 
 
 @pytest.mark.parametrize("natural", [True, False])
-@pytest.mark.parametrize("seed", range(60, 80))
+@pytest.mark.parametrize("seed", long_but(range(60, 68), range(60, 80)))
 def test_no_correlation_is_above_its_bounds(seed, natural):
     graph, request = random_market(seed, natural=natural)
     evaluator = Evaluator(graph)
@@ -258,7 +258,7 @@ def test_no_correlation_is_above_its_bounds(seed, natural):
 
 
 @pytest.mark.parametrize("natural", [True, False])
-@pytest.mark.parametrize("seed", range(80, 100))
+@pytest.mark.parametrize("seed", long_but(range(80, 88), range(80, 100)))
 def test_each_tree_within_the_cheap_bounds_is_formed_once(seed, natural):
     graph, request = random_market(seed, natural=natural)
     signatures = [tree.signature for tree in TreeSearch(graph, request)]

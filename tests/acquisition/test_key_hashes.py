@@ -39,7 +39,7 @@ def test_ac20_ten_thousand_keys():
         assert hash_positions(table, [name], seed=7).tolist() == expected
 
 
-@given(st.lists(st.text(max_size=150), max_size=5))
+@given(st.lists(st.text(max_size=70), max_size=4))
 def test_digests_of_texts(texts):
     expected = [int(hashlib.md5(text.encode()).hexdigest()[:13], 16) for text in texts]
     assert md5_52(pa.array(texts, pa.large_string())).tolist() == expected
