@@ -147,7 +147,7 @@ def test_the_same_seed_gives_the_same_candidates_and_another_draws_others():
             {"max_rows": 65},
             {"partitions": 0},
         ),
-        *({"seed": -1}, {"partitioning": "best"}, {"partitions": True}),
+        *({"seed": -1}, {"partitions": True}),
     ],
 )
 def test_options_that_are_not_allowed_are_refused(options):
