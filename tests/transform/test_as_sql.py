@@ -100,7 +100,7 @@ def test_duckdb_writes_what_programs_write(program, table):
 
 
 def test_duckdb_on_hard_rows():
-    drawn = random_programs(400, seed=3)
+    drawn = random_programs(200, seed=3)
     assert differences(drawn, ROWS, in_duckdb(drawn, ROWS)) == []
 
 
