@@ -265,4 +265,4 @@ def probe_set(
                 reads.add_sets(1, len(suffix), suffix.nbytes, float(costs.of_sets(lengths)[0]))
                 overlap += int(count_common(suffix, lengths, query.tokens[end:])[0])
             best.push_all(np.array([overlap]), numbers[one])
-    return best.answer(query.n_asked, reads, index)
+    return best.answer(reads, index)

@@ -98,7 +98,7 @@ class _Ranking:
     ) -> None:
         self._started = time.perf_counter()
         self._deadline = self._started + limits.max_seconds
-        self._graph, self._max_states, self._seed = graph, limits.max_states, seed
+        self._graph, self._seed = graph, seed
         self._start = have[0].tables[0]
         self._have = tuple((self._start, terminal.column) for terminal in have)
         # Of which columns are numbers is known of the graph, and what is wanted is any column.
@@ -162,7 +162,7 @@ class _Ranking:
 
     def _parts(self, table: str) -> Iterator[tuple[tuple[Join, ...], tuple[str, ...]]]:
         request = replace(self._request, want=(Terminal("", (table,)),), budget=math.inf)
-        return TreeSearch(self._graph, request, self._max_states, self._distances).parts()
+        return TreeSearch(self._graph, request, self._distances).parts()
 
     def _order(self, table: str, n_rows: int, number: int) -> np.ndarray:
         """Return one random order of the rows of a table."""

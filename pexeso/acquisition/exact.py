@@ -22,7 +22,6 @@ from pexeso.acquisition.evaluation import Column, Evaluator, OutOfTime
 from pexeso.acquisition.graph import JoinGraph
 from pexeso.acquisition.plans import (
     BY_ENDS,
-    DEFAULT_STATES,
     AcquisitionRequest,
     Distances,
     FoundPlan,
@@ -45,7 +44,6 @@ _TOLERANCE = 1e-12  # Correlations that differ by less are equal
 @dataclass(frozen=True)
 class Limits:
     max_seconds: float = math.inf
-    max_states: int = DEFAULT_STATES
     front: bool = True
 
 
@@ -131,7 +129,7 @@ class _Search:
         self._n_trees = self._n_evaluated = 0
 
     def plans(self) -> FoundPlans:
-        trees = TreeSearch(self._graph, self._request, self._limits.max_states)
+        trees = TreeSearch(self._graph, self._request)
         is_whole = True
         columns = [terminal.column for terminal in self._request.have]
         beaten = set()
@@ -159,9 +157,7 @@ class _Search:
             is_whole, stopped = False, "memory"
         reason, best_seen = "", {}
         if not self._front.plans:
-            reason, best_seen = why_none(
-                self._graph, self._request, self._evaluator, stopped, self._limits.max_states
-            )
+            reason, best_seen = why_none(self._graph, self._request, self._evaluator, stopped)
         return FoundPlans(
             tuple(self._proved(is_whole)),
             reason,
@@ -287,11 +283,7 @@ _NAMED = 5  # Tables of a component that are named
 
 
 def why_none(
-    graph: JoinGraph,
-    request: AcquisitionRequest,
-    evaluator: Evaluator,
-    stopped: str,
-    max_states: int,
+    graph: JoinGraph, request: AcquisitionRequest, evaluator: Evaluator, stopped: str
 ) -> tuple[str, Mapping[str, float]]:
     """Return why no plan was found, and the best values of plans that break one bound alone."""
     apart = _apart(graph, request)
@@ -299,7 +291,7 @@ def why_none(
         return apart, {}
     if stopped:
         return f"The search was stopped by its limit on {stopped} before it found a plan.", {}
-    best = _best_values(graph, request, evaluator, max_states)
+    best = _best_values(graph, request, evaluator)
     sentences = {
         "price": f"the budget of {request.budget:g} is too small: the least that a plan costs is "
         f"{best.get('price', 0):.6g}",
@@ -316,7 +308,7 @@ def why_none(
     if reasons:
         return f"No plan keeps the bounds: {'; or '.join(reasons)}.", best
     unbound = replace(request, **dict(_loosest(graph).values()))
-    if next(_within(graph, unbound, evaluator, max_states), None) is None:
+    if next(_within(graph, unbound, evaluator), None) is None:
         return (
             "The tables are connected, but no join of them has a row: their keys do not meet.",
             {},
@@ -365,7 +357,7 @@ def _loosest(graph: JoinGraph) -> dict[str, tuple[str, float]]:
 
 
 def _best_values(
-    graph: JoinGraph, request: AcquisitionRequest, evaluator: Evaluator, max_states: int
+    graph: JoinGraph, request: AcquisitionRequest, evaluator: Evaluator
 ) -> dict[str, float]:
     best: dict[str, float] = {}
     for name, (bound, loosest) in _loosest(graph).items():
@@ -373,7 +365,7 @@ def _best_values(
         limit = getattr(request, bound)
         if limit <= loosest if is_least else limit >= loosest:
             continue
-        plans = _within(graph, replace(request, **{bound: loosest}), evaluator, max_states)
+        plans = _within(graph, replace(request, **{bound: loosest}), evaluator)
         if name == "tables":  # the first plan has the fewest
             plans = islice(plans, 1)
         values = [plan[name] for plan in plans]
@@ -383,14 +375,14 @@ def _best_values(
 
 
 def _within(
-    graph: JoinGraph, request: AcquisitionRequest, evaluator: Evaluator, max_states: int
+    graph: JoinGraph, request: AcquisitionRequest, evaluator: Evaluator
 ) -> Iterator[dict[str, float]]:
     """Yield what is quickly known of the plans of a request that have rows, for some seconds.
 
     Those of the fewest tables come first.
     """
     started = time.perf_counter()
-    for tree in TreeSearch(graph, request, max_states):
+    for tree in TreeSearch(graph, request):
         if time.perf_counter() - started > _MAX_SECONDS:
             return
         bounds = evaluator.bounds(tree)

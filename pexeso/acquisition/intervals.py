@@ -33,11 +33,6 @@ MIN_EFFECTIVE_KEYS = 20  # Fewest equally heavy keys that the sampled ones must 
 
 MAX_UNSEEN = 0.2  # Largest share of rows in cells that are probably not in the sample
 
-MIN_EFFECTIVE_KEYS_ALONE = 50
-# Fewest equally heavy keys, in number and as a share of those sampled, where the sample alone says
-# how heavy keys are.
-MIN_EFFECTIVE_SHARE_ALONE = 0.3
-
 
 @dataclass(frozen=True)
 class Support:
@@ -47,7 +42,6 @@ class Support:
     effective_keys: float
     unseen: float = 0.0
     inflation: float = 1.0
-    known: bool = True
 
     @property
     def reason(self) -> str:
@@ -59,13 +53,6 @@ class Support:
                 f"few keys have most rows: the sample is worth {self.effective_keys:.1f} equally "
                 f"heavy keys, at least {MIN_EFFECTIVE_KEYS} are needed"
             )
-        needed = max(MIN_EFFECTIVE_KEYS_ALONE, MIN_EFFECTIVE_SHARE_ALONE * self.keys)
-        if not self.known and self.effective_keys < needed:
-            return (
-                "the heaviest keys of the whole tables are not known, and those sampled differ: "
-                f"{self.keys} are worth {self.effective_keys:.1f} equally heavy keys, at least "
-                f"{needed:.0f} are needed"
-            )
         if self.unseen > MAX_UNSEEN:
             return (
                 f"about {self.unseen:.0%} of the rows have values that are not in the sample, at "
@@ -75,21 +62,16 @@ class Support:
 
 
 def support_of_keys(
-    weights: np.ndarray,
-    rate: float,
-    *,
-    unsampled_squares: float | None = None,
-    unseen: float = 0.0,
+    weights: np.ndarray, rate: float, *, unsampled_squares: float = 0.0, unseen: float = 0.0
 ) -> Support:
     weights = np.asarray(weights, np.float64)
     weights = weights[weights > 0]
     if not len(weights):
         return Support(0, 0.0, unseen)
-    known = unsampled_squares is not None
     total, squares = exact_sum(weights), exact_sum(weights * weights)
-    whole = max(squares / rate, squares + (unsampled_squares or 0.0))
+    whole = max(squares / rate, squares + unsampled_squares)
     effective = total * total / (whole * rate)
-    return Support(len(weights), effective, unseen, math.sqrt(whole * rate / squares), known)
+    return Support(len(weights), effective, unseen, math.sqrt(whole * rate / squares))
 
 
 def unseen_share(cells: np.ndarray, keys: np.ndarray, counts: np.ndarray, rate: float) -> float:
@@ -276,7 +258,7 @@ def correlation_estimate(
     numeric: Collection[str] = (),
     seed: int = 0,
     key_columns: _KeyColumns | None = None,
-    unsampled: Sequence[float | None] = (),
+    unsampled: Sequence[float] = (),
 ) -> Estimate:
     """Return the correlation of a join with its interval, from the join of samples."""
     sample = _JoinSample(rows, counts, edges, [*x, *y], seed, key_columns or {}, unsampled)
@@ -293,7 +275,7 @@ def quality_estimate(
     *,
     seed: int = 0,
     key_columns: _KeyColumns | None = None,
-    unsampled: Sequence[float | None] = (),
+    unsampled: Sequence[float] = (),
 ) -> Estimate:
     """Return the quality of a join with its interval, from the join of samples."""
     names = [name for one in dependencies for name in (*one.left, one.right)]
@@ -320,14 +302,13 @@ class _JoinSample:
         names: Sequence[str],
         seed: int,
         key_columns: _KeyColumns,
-        unsampled: Sequence[float | None],
+        unsampled: Sequence[float],
     ) -> None:
-        self._tests: dict[tuple[str, ...], tuple[float, float | None]] = {}
-        for edge, squares in zip(edges, unsampled or [None] * len(edges), strict=True):
+        self._tests: dict[tuple[str, ...], tuple[float, float]] = {}
+        for edge, squares in zip(edges, unsampled or [0.0] * len(edges), strict=True):
             rate, largest = self._tests.get(edge.names, (1.0, squares))
             if min(rate, edge.rate) < 1:
-                known = None if largest is None or squares is None else max(largest, squares)
-                self._tests[edge.names] = min(rate, edge.rate), known
+                self._tests[edge.names] = min(rate, edge.rate), max(largest, squares)
         self._columns = {test: key_columns.get(test, [test]) for test in self._tests}
         keys = {name for of_test in self._columns.values() for key in of_test for name in key}
         rows, key_counts = merged_rows(rows, sorted({*names, *keys}), counts)

@@ -65,15 +65,11 @@ def hash_positions(
     return positions[inverse]
 
 
-def key_tokens(table: pa.Table | pa.RecordBatch, names: Sequence[str]) -> list[pa.LargeStringArray]:
-    pairs = _coded_tokens(table, names)
-    return [tokens.take(pa.array(codes)) for tokens, codes in pairs]
-
-
 def with_key_tokens(table: pa.Table, names: Sequence[str]) -> pa.Table:
     """Return a table with the columns of a join as tokens, so that equal keys are equal values."""
-    for name, tokens in zip(names, key_tokens(table, names), strict=True):
-        table = table.set_column(table.column_names.index(name), name, tokens)
+    for name, (tokens, codes) in zip(names, _coded_tokens(table, names), strict=True):
+        at = table.column_names.index(name)
+        table = table.set_column(at, name, tokens.take(pa.array(codes)))
     return table
 
 
@@ -83,16 +79,12 @@ def _coded_tokens(
     """Return for each column the tokens of its distinct values, and the number of each row's."""
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
-    columns = [_encoded(table, name) for name in names]
+    # Each distinct value once, of its own type, which decides on its text
+    columns = [encoded(in_one_piece(plain_column(table, name)), name) for name in names]
     return [
         (tokens_of(column.dictionary), column.indices.to_numpy().astype(np.int64))
         for column in columns
     ]
-
-
-def _encoded(table: pa.Table, name: str) -> pa.DictionaryArray:
-    """Return a column with each distinct value once, of its own type, which decides on its text."""
-    return encoded(in_one_piece(plain_column(table, name)), name)
 
 
 def md5_52(texts: pa.LargeStringArray) -> np.ndarray:

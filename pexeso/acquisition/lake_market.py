@@ -10,30 +10,26 @@ from __future__ import annotations
 
 import os
 import re
-from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pexeso.acquisition.quality import Dependency, discovered
-from pexeso.acquisition.tables import MarketPrices, MarketTable, ReadColumns
+from pexeso.acquisition.tables import Kept, MarketPrices, MarketTable, ReadColumns
 from pexeso.errors import InputError
 from pexeso.joins.aggregation import read_numbers
 from pexeso.joins.measures import in_one_piece
+from pexeso.joins.tables import SPARK_LAKE
 from pexeso.lake.choose import profile_columns
-from pexeso.lake.rights import LakeView
-from pexeso.lake.rows import read_rows
 from pexeso.lake.tokens import tokens_of
 from pexeso.sets.lake_columns import LakeColumns
 
 if TYPE_CHECKING:
-    from pexeso.lake.normalise.normaliser import Normaliser
     from pexeso.semantic.open_index import OpenIndex
-    from pexeso.store.io.location import Location
 
 
 _CODE = r"^0[0-9]+$"
@@ -43,6 +39,8 @@ _CODE = r"^0[0-9]+$"
 class LakeMarket:
     opened: OpenIndex
     prices: MarketPrices = field(default_factory=MarketPrices)
+    # The table that was read last is kept whatever its size
+    _kept: Kept = field(default_factory=lambda: Kept(1 << 29), repr=False)
 
     @classmethod
     def of(
@@ -52,18 +50,18 @@ class LakeMarket:
         prices: str | os.PathLike[str] | Mapping[str, Mapping[str, float]] = "free",
         own: Collection[str] = (),
     ) -> LakeMarket:
+        if str(opened.lake).startswith(SPARK_LAKE):
+            raise InputError(
+                "The index was built from Spark's tables, whose rows are not read here. Export "
+                "them to files, and build an index of these."
+            )
         market = cls(opened, MarketPrices.of(prices))
-        _ = market.rows  # refuses an index of Spark's tables
         market.require_tables(sorted(set(market.prices.listed) - {"*", *own}))
         return market
 
     @cached_property
     def columns(self) -> LakeColumns:
         return LakeColumns.of_index(self.opened)
-
-    @cached_property
-    def rows(self) -> LakeRows:
-        return LakeRows.of_index(self.opened)
 
     def require_tables(self, names: Sequence[str]) -> None:
         requested = pa.array(list(names), pa.string())
@@ -120,7 +118,7 @@ class LakeMarket:
         )
 
         def read(names: Sequence[str]) -> pa.Table:
-            return self.rows.read(table, n_rows, names, numeric)
+            return self._read(table, n_rows, names, numeric)
 
         return MarketTable(
             table,
@@ -137,6 +135,38 @@ class LakeMarket:
         if column < 0:
             return False
         return bool(pc.any(pc.match_substring_regex(self.columns.tokens(column), _CODE)).as_py())
+
+    def _read(
+        self, table: str, n_rows: int, columns: Sequence[str], numeric: Collection[str]
+    ) -> pa.Table:
+        rows = self._kept.keep(table, lambda: self._rows(table))
+        missing = sorted(set(columns) - set(rows.column_names))
+        if missing or rows.num_rows != n_rows:
+            what = f"no column {missing[0]!r}" if missing else f"{rows.num_rows:,} rows"
+            raise InputError(
+                f"The table '{table}' has changed since it was indexed: it has {what}"
+                f"{'' if missing else f', and had {n_rows:,}'}. Bring the index up to date with "
+                "'pexeso append'."
+            )
+        return pa.table(
+            {
+                name: read_numbers(pa.concat_arrays(column.chunks).cast(pa.string()))
+                if name in numeric and column.num_chunks
+                else column
+                for name, column in zip(columns, rows.select(list(columns)).columns, strict=True)
+            }
+        )
+
+    def _rows(self, table: str) -> pa.Table:
+        rows, normaliser = self.opened.rows(table), self.opened.normaliser
+        if normaliser.aliases is None:
+            return rows
+        return pa.table(
+            {
+                name: pa.chunked_array([normaliser.resolved(chunk) for chunk in column.chunks])
+                for name, column in zip(rows.column_names, rows.columns, strict=True)
+            }
+        )
 
 
 def own_table(name: str, rows: pa.Table, joined: Collection[str] = ()) -> MarketTable:
@@ -198,9 +228,6 @@ def _numbers(column: pa.ChunkedArray) -> pa.Array:
     return in_one_piece(column).cast(pa.float64())
 
 
-# Memory for rows that are kept; the table that was read last is kept whatever its size.
-DEFAULT_BYTES = 1 << 29
-
 _CODES = frozenset(["id", "ids", "key", "code", "codes", "zip", "zipcode", "fips"])
 _NO_IDS = frozenset(["paid", "prepaid", "unpaid", "bid", "valid", "grid", "mid", "acid", "aid"])
 _NO_IDS |= frozenset(["solid", "liquid", "fluid", "rapid", "humid", "covid"])
@@ -214,76 +241,3 @@ def names_a_code(label: str) -> bool:
         return False
     last = words[-1]
     return last in _CODES or last.endswith("key") or (last.endswith("id") and last not in _NO_IDS)
-
-
-class LakeRows:
-    """Reads tables of a lake; it can be sent to another process."""
-
-    def __init__(
-        self,
-        lake: str | os.PathLike[str] | Location,
-        max_table_bytes: int,
-        normaliser: Normaliser,
-        max_bytes: int = DEFAULT_BYTES,
-        view: LakeView | None = None,
-    ) -> None:
-        self._given = lake, max_table_bytes, normaliser, max_bytes, view
-        self._read_table = partial(read_rows, lake, max_bytes=max_table_bytes, view=view)
-        self._normaliser, self._max_bytes, self._bytes = normaliser, max_bytes, 0
-        self._kept: OrderedDict[str, pa.Table] = OrderedDict()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Rows that are kept stay here.
-        return LakeRows, self._given
-
-    @classmethod
-    def of_index(cls, opened: OpenIndex) -> LakeRows:
-        from pexeso.joins.tables import SPARK_LAKE
-
-        if str(opened.lake).startswith(SPARK_LAKE):
-            raise InputError(
-                "The index was built from Spark's tables, whose rows are not read here. Export "
-                "them to files, and build an index of these."
-            )
-        max_bytes = opened.store.manifest.options["max_table_bytes"]
-        return cls(opened.lake, max_bytes, opened.normaliser, view=opened.view)
-
-    def read(
-        self, table: str, n_rows: int, columns: Sequence[str], numeric: Collection[str]
-    ) -> pa.Table:
-        rows = self._rows(table)
-        missing = sorted(set(columns) - set(rows.column_names))
-        if missing or rows.num_rows != n_rows:
-            what = f"no column {missing[0]!r}" if missing else f"{rows.num_rows:,} rows"
-            raise InputError(
-                f"The table '{table}' has changed since it was indexed: it has {what}"
-                f"{'' if missing else f', and had {n_rows:,}'}. Bring the index up to date with "
-                "'pexeso append'."
-            )
-        return pa.table(
-            {
-                name: read_numbers(pa.concat_arrays(column.chunks).cast(pa.string()))
-                if name in numeric and column.num_chunks
-                else column
-                for name, column in zip(columns, rows.select(list(columns)).columns, strict=True)
-            }
-        )
-
-    def _rows(self, table: str) -> pa.Table:
-        if table in self._kept:
-            self._kept.move_to_end(table)
-            return self._kept[table]
-        rows = self._read_table(table)
-        if self._normaliser.aliases is not None:
-            resolved = self._normaliser.resolved
-            rows = pa.table(
-                {
-                    name: pa.chunked_array([resolved(chunk) for chunk in column.chunks])
-                    for name, column in zip(rows.column_names, rows.columns, strict=True)
-                }
-            )
-        self._kept[table] = rows
-        self._bytes += rows.nbytes
-        while self._bytes > self._max_bytes and len(self._kept) > 1:
-            self._bytes -= self._kept.popitem(last=False)[1].nbytes
-        return rows

@@ -233,7 +233,7 @@ class FoundPlans:
     best_seen: Mapping[str, float] = field(default_factory=dict)
 
 
-DEFAULT_STATES = 500_000
+MAX_STATES = 500_000  # Partial plans that wait
 
 
 class TreeSearch:
@@ -246,17 +246,16 @@ class TreeSearch:
     missing adds one, the joins that are missing weigh at least what the lightest path does, and a
     price never falls with further columns.
 
-    Memory: about a kilobyte for each partial plan, at most `max_states` of them.
+    Memory: about a kilobyte for each partial plan, at most `MAX_STATES` of them.
     """
 
     def __init__(
         self,
         graph: JoinGraph,
         request: AcquisitionRequest,
-        max_states: int = DEFAULT_STATES,
         distances: Distances | None = None,
     ) -> None:
-        self._graph, self._request, self._max_states = graph, request, max_states
+        self._graph, self._request = graph, request
         self._distances = Distances(graph) if distances is None else distances
         self._prices: dict[tuple[str, frozenset[str]], float] = {}
         self.truncated = False
@@ -297,7 +296,7 @@ class TreeSearch:
                     continue
                 if is_limited and not self._is_open(joins, sources):
                     continue
-                if len(heap) >= self._max_states:
+                if len(heap) >= MAX_STATES:
                     self.truncated = True
                     break
                 heapq.heappush(heap, (n_tables, weight, n_pushed, partial))

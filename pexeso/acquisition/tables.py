@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pc_csv
 
+from pexeso.acquisition import DEFAULT_MAX_MEMORY
 from pexeso.acquisition.quality import Dependency
 from pexeso.errors import ColumnNotFoundError, InputError, TableReadError
 from pexeso.joins.measures import column_of, encoded, entropy, paired_codes, row_codes
@@ -204,9 +205,6 @@ class MarketTable:
             )
 
 
-DEFAULT_BYTES = 2 << 30
-
-
 @dataclass(frozen=True, eq=False)
 class ColumnCodes:
     """A column as positions in its distinct values."""
@@ -215,7 +213,7 @@ class ColumnCodes:
     values: pa.Array
 
     @property
-    def n_bytes(self) -> int:
+    def nbytes(self) -> int:
         return self.codes.nbytes + self.values.nbytes
 
 
@@ -228,14 +226,33 @@ class JoinKeys:
     n_codes: int
 
     @property
-    def n_bytes(self) -> int:
+    def nbytes(self) -> int:
         return self.left.nbytes + self.right.nbytes
 
     def swapped(self) -> JoinKeys:
         return JoinKeys(self.right, self.left, self.n_codes)
 
 
-class CodedColumns:
+class Kept:
+    """What was used last, up to some bytes; the latest is kept whatever its size."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes, self._bytes = max_bytes, 0
+        self._kept: OrderedDict[Any, Any] = OrderedDict()
+
+    def keep(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Return what is kept under a key, made where it is not; it has `nbytes`."""
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+        entry = self._kept[key] = make()
+        self._bytes += entry.nbytes
+        while self._bytes > self._max_bytes and len(self._kept) > 1:
+            self._bytes -= self._kept.popitem(last=False)[1].nbytes
+        return entry
+
+
+class CodedColumns(Kept):
     """Columns of a market as numbers, read once and kept: values, and the keys of joins.
 
     Keys are compared by their tokens (`pexeso.lake.tokens`), as overlap searches compare them: 1,
@@ -246,9 +263,8 @@ class CodedColumns:
     is read again when it is needed.
     """
 
-    def __init__(self, max_bytes: int = DEFAULT_BYTES) -> None:
-        self._max_bytes, self._bytes = max_bytes, 0
-        self._kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+    def __init__(self, max_bytes: int = DEFAULT_MAX_MEMORY) -> None:
+        super().__init__(max_bytes)
 
     def values(self, table: MarketTable, name: str) -> ColumnCodes:
         """Return a column as numbers; missing cells are a value equal to itself."""
@@ -306,16 +322,3 @@ class CodedColumns:
             whole = both if len(pairs) == 1 else paired_codes(whole, np.maximum(both, 0))
         whole[missing] = -1
         return JoinKeys(whole[: left.n_rows], whole[left.n_rows :], int(whole.max(initial=-1)) + 1)
-
-    def keep(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-        """Return what is kept under a key, made where it is not; it has `n_bytes`."""
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key]
-        entry = make()
-        self._kept[key] = entry
-        self._bytes += entry.n_bytes
-        while self._bytes > self._max_bytes and len(self._kept) > 1:
-            _, dropped = self._kept.popitem(last=False)
-            self._bytes -= dropped.n_bytes
-        return entry

@@ -158,8 +158,7 @@ class TransformOptions:
     """How two tables are joined."""
 
     finding: FindingOptions = field(default_factory=FindingOptions)
-    # At least 1. With 1, and `LearningOptions.extended` false, as published.
-    max_programs: int = DEFAULT_PROGRAMS
+    max_programs: int = DEFAULT_PROGRAMS  # At least 1
     fuzzy: bool = True  # Join what is nearly equal of the rest
     # Which table's rows programs read
     directions: tuple[Direction, ...] = ("source to target", "target to source")

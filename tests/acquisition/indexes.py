@@ -1,5 +1,6 @@
 """What an open index of a folder of tables shows, without Spark and without models."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from pexeso.lake.choose import ColumnRules
 from pexeso.lake.files import find_tables
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.records import lake_records
-from pexeso.lake.rights import EVERYTHING
+from pexeso.lake.rows import read_rows
 from pexeso.sets.part.records import records as token_records
 
 
@@ -42,14 +43,14 @@ def opened_lake(lake, folder, *, min_rows=1):
     for row in tokens.to_pylist():
         columns[row["table"], names[row["table"], row["position"]]].add(row["value"])
     shards = [shard_of(folder, columns)] if columns else []
-    options = {"parts": ["overlap"], "max_table_bytes": 1 << 30}
+    options = {"parts": ["overlap"]}
     return SimpleNamespace(
         store=SimpleNamespace(path=folder, manifest=SimpleNamespace(options=options)),
+        rows=partial(read_rows, lake),
         shards=shards,
         catalog=Catalog(files_in([folder])),
         lake=lake,
         normaliser=Normaliser(),
-        view=EVERYTHING,
         require_texts=lambda: None,
         reading_of=lambda spec, reading: reading,
     )

@@ -30,7 +30,6 @@ DEMO_SEARCHES = {
         {"max_fan_out": 20, "max_tables": 2, "k": 4, "prices": "entropy"},
     ),
     "entropy": (COMPANIES, "Continent", {"budget": 12}),
-    "too dear": (COMPANIES, "Continent", {"budget": 2, "prices": "entropy"}),
     "listed": (
         COMPANIES,
         "Continent",

@@ -1,4 +1,4 @@
-"""Joins of samples along trees: against joins formed row by row, and laws of thinning by chance."""
+"""Joins of samples and plans measured on them: against whole tables, and laws of thinning."""
 
 import math
 from collections import Counter
@@ -8,13 +8,27 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from long_runs import EVERYTHING
+from pyarrow import csv
 from scipy.stats import chisquare
 
+from benchmarks.acquisition.plan_figures import measures_of
+from benchmarks.dance_published.natural import natural_graph
+from benchmarks.datasets.tables import web_sources
 from pexeso.acquisition import samples as thinned_join
-from pexeso.acquisition.intervals import correlation_estimate
-from pexeso.acquisition.key_hashes import KeyTest
-from pexeso.acquisition.samples import TreeEdge, sample_join
-from pexeso.joins.measures import correlation
+from pexeso.acquisition.candidates import rank_candidates
+from pexeso.acquisition.evaluation import Evaluator
+from pexeso.acquisition.exact import find_plans
+from pexeso.acquisition.graph import JoinGraph, edges_of
+from pexeso.acquisition.intervals import correlation_estimate, quality_estimate
+from pexeso.acquisition.key_hashes import KeyTest, hash_positions, with_key_tokens
+from pexeso.acquisition.plans import AcquisitionRequest, Join, JoinTree, Terminal
+from pexeso.acquisition.quality import Dependency
+from pexeso.acquisition.samples import SampledPlans, TreeEdge, sample_join, with_intervals
+from pexeso.acquisition.searches import Market
+from pexeso.acquisition.tables import CodedColumns
+from pexeso.joins.measures import correlation, join_counts
+from tests.acquisition.motivating_tables import joined
+from tests.acquisition.oracle import market_table, quality
 from tests.acquisition.sampled_pairs import correlated_sample
 
 EDGES = [TreeEdge("A", "B", ("k",)), TreeEdge("C", "B", ("l",))]
@@ -142,7 +156,7 @@ def test_ac16_the_expected_size_is_rho_times_the_size():
     tables = one_to_many(np.random.default_rng(4), 30)
     size = intermediate(tables, 0, rho=1.0).n_rows
     for rho in (0.2, 0.7):
-        sizes = [intermediate(tables, seed, rho=rho).n_rows for seed in range(150)]
+        sizes = [intermediate(tables, seed, rho=rho).n_rows for seed in range(60)]
         deviation = math.sqrt(size * rho * (1 - rho) / len(sizes))
         assert abs(np.mean(sizes) - rho * size) < 4 * deviation
         assert np.std(sizes) == pytest.approx(math.sqrt(size * rho * (1 - rho)), rel=0.3)
@@ -155,7 +169,7 @@ def test_ac16_thinning_while_pairs_are_formed_has_the_law_of_thinning_afterwards
         "B": pa.table({"k": ["1", "2", "2"], "l": ["0"] * 3, "b": ["u", "v", "v"]}),
     }
     seen = Counter()
-    n_seeds = 700 if EVERYTHING else 300
+    n_seeds = 700 if EVERYTHING else 150
     for seed in range(n_seeds):
         counts = counted(intermediate(tables, seed, rho=0.4))
         seen[counts["x", "u"], counts["y", "v"]] += 1
@@ -269,3 +283,278 @@ def test_an_interval_of_a_tree_with_two_tests_covers_its_correlation():
         assert estimate.reliable
         assert estimate.low <= true <= estimate.high
         assert estimate.high - estimate.low < 1
+
+
+def market(natural: bool, n_keys: int = 4000, skewed: bool = False):
+    draw = np.random.default_rng(3)
+    key = (
+        np.minimum(draw.geometric(3 / n_keys, 3 * n_keys), n_keys) - 1
+        if skewed
+        else (draw.integers(0, n_keys, 3 * n_keys))
+    )
+    group = np.arange(n_keys) % 3
+    kind = np.where(draw.random(len(key)) < 0.7, group[key], draw.integers(0, 3, len(key)))
+    people = market_table("people", pa.table({"zip": key, "kind": kind}), owned=True)
+    dirty = np.where(draw.random(n_keys) < 0.2, 9, group)
+    name = "zip" if natural else "code"
+    places = market_table(
+        "places",
+        pa.table({name: np.arange(n_keys), "group": dirty, "area": group}),
+        dependencies=[Dependency(("area",), "group")],
+    )
+    coded = CodedColumns()
+    if natural:
+        graph = natural_graph([people, places], coded)
+    else:
+        tables = {"people": people, "places": places}
+        pairs = {("people", "places"): [("zip", "code")]}
+        graph = JoinGraph.of(tables.values(), edges_of(tables, pairs, coded))
+    have = Terminal.of(graph, "kind", "people")
+    want = (Terminal.of(graph, "group", "places"), Terminal.of(graph, "area", "places"))
+    return graph, AcquisitionRequest((have,), want), coded
+
+
+@pytest.mark.parametrize(("natural", "skewed"), [(True, False), (False, False), (True, True)])
+def test_intervals_hold_the_measures_of_whole_tables(natural, skewed):
+    graph, request, coded = market(natural, skewed=skewed)
+    (plan,) = find_plans(graph, request, coded).plans
+    held = 0
+    for seed in range(20):
+        samples = SampledPlans(graph, 0.25, seed)
+        estimates = samples.estimates(plan.tree)
+        evaluator = Evaluator(graph, coded, rows_of=samples.rows_of)
+        measured = measures_of(evaluator, plan.tree)
+        assert estimates.correlation.plug_in == pytest.approx(measured.correlation, abs=1e-9)
+        assert estimates.quality.plug_in == pytest.approx(measured.quality, abs=1e-9)
+        assert estimates.n_rows == measured.n_rows
+        assert estimates.n_rows / samples.share_of_rows(plan.tree) == pytest.approx(12_000, rel=0.2)
+        assert estimates.correlation.reliable
+        held += estimates.correlation.low <= plan.measures.correlation <= estimates.correlation.high
+        held += estimates.quality.low <= plan.measures.quality <= estimates.quality.high
+    assert held >= 35  # of 40, each with a probability of 95 % or more
+
+
+def test_all_rows_are_the_measures_themselves():
+    graph, request, coded = market(natural=True)
+    (plan,) = find_plans(graph, request, coded).plans
+    estimates = SampledPlans(graph, 1.0).estimates(plan.tree)
+    for estimate, value in (
+        (estimates.correlation, plan.measures.correlation),
+        (estimates.quality, plan.measures.quality),
+    ):
+        assert estimate.low == estimate.high == pytest.approx(value, abs=1e-9)
+
+
+def test_joins_with_few_keys_are_not_thinned():
+    graph, request, coded = market(natural=True, n_keys=500)
+    (plan,) = find_plans(graph, request, coded).plans
+    samples = SampledPlans(graph, 0.1)
+    assert samples.rows_of(plan.tree, "people") is None
+    assert samples.share_of_rows(plan.tree) == 1
+
+
+def test_plans_of_samples_are_not_proved():
+    graph, request, coded = market(natural=True)
+    for rate, is_proved in ((0.25, False), (1.0, True)):
+        samples = SampledPlans(graph, rate)
+        evaluator = Evaluator(graph, coded, rows_of=samples.rows_of)
+        outcome = find_plans(graph, request, coded, evaluator=evaluator)
+        (plan,) = with_intervals(outcome, samples).plans
+        assert plan.optimal == is_proved
+        assert plan.estimates.correlation.plug_in == pytest.approx(plan.measures.correlation)
+
+
+N = 4000
+
+
+def market_of_kinds():
+    random = np.random.default_rng(3)
+    kinds = random.integers(0, 4, N)
+    mine = pa.table({"id": np.repeat(np.arange(N), 2), "x": np.repeat(kinds, 2)})
+    other = pa.table({"key": [f"{at}.0" for at in range(N)] + [None], "y": [*kinds % 2, 1]})
+    tables = {
+        "mine": market_table("mine", mine, owned=True),
+        "other": market_table("other", other),
+    }
+    coded = CodedColumns()
+    edges = edges_of(tables, {("mine", "other"): [("id", "key")]}, coded)
+    return JoinGraph.of(tables.values(), edges), coded
+
+
+def tree_of(graph):
+    edge = graph.edge("mine", "other")
+    return JoinTree.of(
+        [Join("mine", "other", edge.join_sets[0])], [("mine", "x")], [("other", "y")]
+    )
+
+
+def test_a_key_is_in_both_samples_or_in_none():
+    graph, coded = market_of_kinds()
+    tree, sampled = tree_of(graph), SampledPlans(graph, 0.25, 1, coded)
+    mine, other = sampled.rows_of(tree, "mine"), sampled.rows_of(tree, "other")
+    assert np.array_equal(mine[::2], mine[1::2])
+    assert np.array_equal(mine[::2], other[:N])
+    assert not other[N]  # no key
+    assert abs(other.sum() - N / 4) < 4 * np.sqrt(N * 0.25 * 0.75)
+    again = SampledPlans(graph, 0.25, 1)
+    assert np.array_equal(again.rows_of(tree, "other"), other)
+    assert not np.array_equal(SampledPlans(graph, 0.25, 2).rows_of(tree, "other"), other)
+    smaller = SampledPlans(graph, 0.1, 1).rows_of(tree, "other")
+    assert not (smaller & ~other).any()
+
+
+def test_plans_are_measured_on_the_rows_of_the_sample():
+    graph, coded = market_of_kinds()
+    sampled = SampledPlans(graph, 0.25, 0, coded)
+    request = AcquisitionRequest(
+        (Terminal.of(graph, "x", "mine"),), (Terminal.of(graph, "y", "other"),)
+    )
+    tree = tree_of(graph)
+    expected = measures_of(Evaluator(graph, coded, rows_of=sampled.rows_of), tree)
+    assert expected.n_rows == 2 * sampled.rows_of(tree, "other").sum()
+    samples = Market(graph, coded, sampled)
+    [plan] = samples.plans(request, math.inf).plans
+    assert plan.measures == expected
+    whole = Market(graph, coded).plans(request, math.inf).plans[0].measures
+    assert whole.n_rows == 2 * N
+    assert expected.correlation == pytest.approx(whole.correlation, abs=0.05)
+    [ranked] = rank_candidates(graph, request.have, coded=coded, rows_of=samples.rows_of).plans
+    assert ranked.measures == expected
+    assert rank_candidates(graph, request.have, coded=coded).plans[0].measures == whole
+
+
+def test_a_sample_without_rows_has_no_plan():
+    graph, coded = market_of_kinds()
+    request = AcquisitionRequest(
+        (Terminal.of(graph, "x", "mine"),), (Terminal.of(graph, "y", "other"),)
+    )
+    market_of_none = Market(graph, coded, SampledPlans(graph, 1e-9, 0, coded))
+    outcome = market_of_none.plans(request, math.inf)
+    assert outcome.plans == ()
+    assert "no join of them has a row" in outcome.reason
+    rows_of = market_of_none.rows_of
+    assert rank_candidates(graph, request.have, coded=coded, rows_of=rows_of).plans == ()
+
+
+def test_few_keys_are_not_sampled():
+    tables = [
+        market_table("a", pa.table({"k": ["x", "y"], "v": [1, 2]})),
+        market_table("b", pa.table({"k": ["x", "y"], "w": [1, 2]})),
+    ]
+    graph = natural_graph(tables, CodedColumns())
+    edge = graph.edge("a", "b")
+    tree = JoinTree.of([Join("a", "b", edge.join_sets[0])], [("a", "v")], [("b", "w")])
+    assert SampledPlans(graph, 0.5).rows_of(tree, "a") is None
+
+
+def join_of(left, right, key, names):
+    """Return the join of two tables over some columns, as distinct rows with counts."""
+    left, right = (with_key_tokens(table, (key,)) for table in (left, right))
+    sides = [[n for n in names if n in t.column_names and n != key] for t in (left, right)]
+    return join_counts(left, right, (key,), left_names=sides[0], right_names=sides[1])
+
+
+def estimates(left, right, key, x, y, rule, *, rate=1.0, seed=0, unsampled=0.0):
+    """Return the correlation and the quality that the join of two samples tells."""
+    test, drawn = [KeyTest((key,), rate)], {"seed": seed, "unsampled": [unsampled]}
+    rows, counts = join_of(left, right, key, [x, y])
+    of_quality = join_of(left, right, key, [*rule.left, rule.right])
+    return (
+        correlation_estimate(rows, counts, test, [x], [y], **drawn),
+        quality_estimate(*of_quality, test, [rule], **drawn),
+    )
+
+
+def test_it_measures_the_join_with_keys_as_tokens():
+    rng = np.random.default_rng(0)
+    left = pa.table({"k": rng.integers(0, 40, 200), "x": rng.integers(0, 3, 200).astype(str)})
+    right = pa.table({"k": rng.integers(0, 60, 300), "y": rng.integers(0, 4, 300).astype(str)})
+    texts = right.set_column(0, "k", right["k"].cast(pa.float64()))
+    whole = joined(left, right, ["k"])
+    for rule in (Dependency(("k",), "y"), Dependency(("y",), "x")):
+        of_correlation, of_quality = estimates(left, texts, "k", "x", "y", rule)
+        assert of_correlation.value == pytest.approx(correlation(whole, ["x"], ["y"]), rel=1e-12)
+        assert of_quality.value == quality(whole, [rule])
+    rows, counts = join_of(left, texts, "k", ["y"])
+    assert (rows.column_names, int(counts.sum())) == (["k", "y"], whole.num_rows)
+
+
+def test_rows_without_a_key_do_not_count():
+    left = pa.table({"k": ["a", "b", "?", None], "x": ["1", "2", "3", "4"]})
+    right = pa.table({"k": ["a", "c", "?", None], "y": ["1", "2", "3", "4"]})
+    rows, _ = join_of(left, right, "k", ["x", "y"])
+    assert rows.to_pylist() == [{"k": "a", "x": "1", "y": "1"}]
+
+
+def squares_beyond(left, right, rate, seed):
+    """Return the sum of the squared rows of the join of each key that is in no sample."""
+    one, other = (Counter(hash_positions(t, ["k"], seed=seed).tolist()) for t in (left, right))
+    return float(sum((one[key] * other[key]) ** 2 for key in one if key > rate))
+
+
+def test_a_missing_giant_is_known_from_what_whole_tables_tell():
+    """One key has nine tenths of the join; the samples that lack it look like all others."""
+    keys = np.concatenate([np.arange(2000), np.zeros(1000, int)])
+    left = pa.table({"k": keys, "x": (keys == 0).astype(str)})
+    right = pa.table({"k": keys[:2050], "y": (keys[:2050] % 3).astype(str)})
+    n_missing = 0
+    for seed in range(12):
+        samples = [correlated_sample(t, [KeyTest(("k",), 0.2)], seed=seed) for t in (left, right)]
+        if 0 in samples[0]["k"].to_pylist():
+            continue
+        drawn = {"rate": 0.2, "seed": seed}
+        squares = squares_beyond(left, right, 0.2, seed)
+        rule = Dependency(("y",), "x")
+        for blind in estimates(*samples, "k", "x", "y", rule, **drawn):
+            assert blind.reliable
+        for warned in estimates(*samples, "k", "x", "y", rule, **drawn, unsampled=squares):
+            assert not warned.reliable
+            assert "heavy" in warned.reason
+        n_missing += 1
+    assert n_missing > 5
+
+
+def require_coverage(left, right, key, x, y, rule, rate, n_trials, share):
+    """Draw samples, and require that intervals hold the values of whole tables so often."""
+    exact = estimates(left, right, key, x, y, rule)
+    drawn = []
+    for seed in range(n_trials):
+        samples = [correlated_sample(t, [KeyTest((key,), rate)], seed=seed) for t in (left, right)]
+        squares = squares_beyond(left.rename_columns({key: "k"}),
+                                 right.rename_columns({key: "k"}), rate, seed)  # fmt: skip
+        drawn.append(estimates(*samples, key, x, y, rule, rate=rate, seed=seed, unsampled=squares))
+    for whole, intervals in zip(exact, zip(*drawn, strict=True), strict=True):
+        held = [one.low - 1e-9 <= whole.value <= one.high + 1e-9 for one in intervals]
+        widths = [one.high - one.low for one in intervals if one.reliable]
+        assert np.mean(held) >= share
+        assert len(widths) > 0.2 * n_trials
+        assert np.mean(widths) < 1
+
+
+def test_intervals_cover_the_exact_values_in_most_of_60_samples():
+    """Of 95 %, 3 deviations; keys have from one row to a few, by a power law."""
+    rng, n_keys, tables = np.random.default_rng(0), 300, []
+    kind = rng.integers(0, 6, n_keys)
+    for name in "xy":
+        used_keys = np.sort(rng.permutation(n_keys)[: n_keys * 4 // 5])
+        weights = np.arange(1.0, len(used_keys) + 1) ** -0.5
+        counts = np.maximum(np.round(weights / weights.sum() * 2 * len(used_keys)), 1).astype(int)
+        keys = np.repeat(used_keys, rng.permutation(counts))
+        others = rng.integers(0, 6, len(keys))
+        values = np.where(rng.random(len(keys)) < 0.7, kind[keys], others)
+        tables.append(pa.table({"k": keys, name: values.astype(str)}))
+    require_coverage(*tables, "k", "x", "y", Dependency(("x",), "y"), 0.4, 60, 0.9)
+
+
+@pytest.mark.lakes
+def test_intervals_cover_in_samples_of_shared_tables(shared_lakes):
+    with web_sources(["baseball"]).open() as folders:
+        people, awards = (
+            csv.read_csv(next(folders["baseball"].rglob(f"{name}.csv"))).select(columns)
+            for name, columns in (
+                ("People", ["playerID", "throws"]),
+                ("AwardsPlayers", ["playerID", "awardID", "lgID"]),
+            )
+        )
+    rule = Dependency(("awardID",), "lgID")
+    require_coverage(people, awards, "playerID", "throws", "awardID", rule, 0.5, 10, 0.8)

@@ -15,7 +15,13 @@ from long_runs import examples
 
 import pexeso
 from pexeso.composite import candidate_keys, unique_columns
-from pexeso.composite.candidate_keys import choose_key, find_keys
+from pexeso.composite.candidate_keys import RARELY, KeyKind, choose_key, column_kinds, find_keys
+from pexeso.composite.unique_columns import (
+    UniqueSearch,
+    count_tuples,
+    first_of_equal_rows,
+    width_of,
+)
 from pexeso.errors import InputError, QueryError, TableReadError
 from pexeso.lake.columns import names_in
 
@@ -309,3 +315,135 @@ def test_the_public_name():
 def test_known_keys_come_first(lake_folder, table, key):
     (path,) = lake_folder("baseball").rglob(f"{table}.csv")
     assert choose_key(path).spec == key
+
+
+TEXTS = pa.array(["a", "b", "c", "d"])
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["Oslo", "Rome", "Oslo", None], "TEXT"),
+        (["2001-03-04", "2001-03-05", "2001-04-01", None], "TEXT"),
+        (["1999", "2001", "2001", "2050"], "TEXT"),
+        (["1999.0", "2001.0", None, "2005.0"], "TEXT"),
+        (["50123", "99001", "13377", "50124"], "WHOLE"),
+        (["3", "1", "2", "2"], "WHOLE"),
+        (["2", "3", "4", "5"], "WHOLE"),
+        (["1", "2", "3", "4"], "ROW_NUMBER"),
+        ([" 0", "1", "2", "3 "], "ROW_NUMBER"),
+        (["1", "2", "3", None], "WHOLE"),
+        (["12", "81000", "3400", "7"], "SPREAD"),
+        (["-3", "2", "1", "0"], "DECIMAL"),
+        (["1,200", "12", "3", "4"], "DECIMAL"),
+        (["0.5", "1.0", "1.5", "2.0"], "DECIMAL"),
+        (["$7", "$8", "$9", "$10"], "DECIMAL"),
+        (["99999999999999999999", "1", "2", "3"], "WHOLE"),
+        ([" ".join("abcdefghijklm")] * 4, "FREE_TEXT"),
+        ([None, " ", None, None], "EMPTY"),
+    ],
+)
+def test_kinds(values, kind):
+    assert column_kinds([TEXTS, pa.array(values, pa.string())])[1] is KeyKind[kind]
+
+
+def test_spread_whole_numbers_of_the_first_column_are_taken_for_codes():
+    numbers = pa.array(["12", "81000", "3400", "7"])
+    assert column_kinds([numbers, numbers]) == [KeyKind.WHOLE, KeyKind.SPREAD]
+
+
+def test_kinds_that_are_rarely_keys_come_last_and_are_named():
+    rarely = [kind for kind in KeyKind if kind in RARELY]
+    assert [kind.name for kind in rarely] == [
+        "ROW_NUMBER", "SPREAD", "DECIMAL", "FREE_TEXT", "EMPTY",
+    ]  # fmt: skip
+    assert {kind.rank for kind in rarely} == {2}
+    assert sorted(KeyKind, key=lambda kind: kind.rank)[:2] == [KeyKind.TEXT, KeyKind.WHOLE]
+
+
+@st.composite
+def coded_tables(draw):
+    """Draw the codes of a table, some columns of which have gaps."""
+    draw_codes = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n_columns, n_rows = draw(st.integers(1, 6)), draw(st.integers(1, 14))
+    codes = [
+        draw_codes.integers(0, draw(st.sampled_from([2, 3, 5, 9])), n_rows)
+        for _ in range(n_columns)
+    ]
+    gaps = draw_codes.random((n_columns, n_rows)) < draw(st.sampled_from([0, 0, 0.1]))
+    return np.where(gaps, -1, codes).tolist()
+
+
+CODES = coded_tables()
+SMALL_LIMITS = {"_MAX_PAIRS_OF_ROWS": 1, "_FIRST_ROWS": 4, "_BLOCK": 2, "_LARGEST": 8}
+
+
+def tuples_of(codes, columns):
+    """Return the tuples of the rows that are complete in some columns."""
+    rows = zip(*(codes[column] for column in columns), strict=True)
+    return [row for row in rows if -1 not in row]
+
+
+def smallest(codes, needed, max_size, begin=0):
+    """Return what `UniqueSearch` is to find, by looking at every combination."""
+    column_sets = []
+    for size in range(1, max_size + 1):
+        in_order = sorted(combinations(range(len(codes)), size), key=lambda columns: columns[::-1])
+        column_sets += [
+            columns
+            for columns in in_order
+            if columns[-1] >= begin
+            and len(set(tuples_of(codes, columns))) >= needed
+            and not any(set(smaller) < set(columns) for smaller in column_sets)
+        ]
+    return column_sets
+
+
+def searched(codes, needed, max_size, begin=0):
+    search = UniqueSearch(np.array(codes, np.int32), needed)
+    return [columns for size in range(1, max_size + 1) for columns in search.of_size(size, begin)]
+
+
+@settings(max_examples=examples(300))
+@pytest.mark.parametrize("limits", [{}, SMALL_LIMITS], ids=["usual", "small"])
+@given(CODES, st.integers(0, 3), st.integers(1, 5))
+def test_every_smallest_combination_is_found_in_order(limits, codes, lost, max_size):
+    needed = max(1, len(codes[0]) - lost)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in limits.items():
+            patch.setattr(unique_columns, name, value)
+        assert searched(codes, needed, max_size) == smallest(codes, needed, max_size)
+
+
+def test_tuples_of_more_than_64_bits_are_told_apart():
+    codes = np.array([[0, 4, 1], [0, 0, 2**31 - 1], [0, 0, 2**31 - 1]], np.int32)
+    assert count_tuples(codes, (0, 1, 2)).distinct == 3
+    assert list(UniqueSearch(codes, 3).of_size(3)) == [(0, 1, 2)]
+
+
+@given(CODES)
+def test_rows_that_repeat_an_earlier_one(codes):
+    rows = list(zip(*codes, strict=True))
+    first = [number for number, row in enumerate(rows) if row not in rows[:number]]
+    assert first_of_equal_rows(np.array(codes, np.int32)).tolist() == first
+
+
+def test_the_one_combination_of_166_million_is_found():
+    draw = np.random.default_rng(7)
+    codes = draw.integers(0, 2, (1000, 1000), dtype=np.int32)
+    digits = np.arange(1000)[draw.permutation(1000)]
+    for column, place in ((12, 1), (345, 10), (999, 100)):
+        codes[column] = digits // place % 10
+    search = UniqueSearch(codes, 1000)
+    assert [columns for size in (1, 2, 3) for columns in search.of_size(size)] == [(12, 345, 999)]
+    assert search.is_whole
+
+
+def test_wide_tables_are_cut_where_there_are_too_many_combinations(monkeypatch):
+    monkeypatch.setattr(unique_columns, "MAX_COMBINATIONS", 10)
+    assert [width_of(size) for size in (2, 3, 5)] == [5, 5, 6]
+    codes = np.zeros((6, 4), np.int32)
+    codes[0], codes[5] = [0, 0, 1, 1], [0, 1, 0, 1]
+    assert list(UniqueSearch(codes, 4).of_size(2)) == []
+    monkeypatch.setattr(unique_columns, "MAX_COMBINATIONS", 15)
+    assert list(UniqueSearch(codes, 4).of_size(2)) == [(0, 5)]

@@ -1,8 +1,12 @@
-"""Search of composite keys against plain sets, with every filter and every first column."""
+"""Search of composite keys against plain sets: every filter and first column, and readings."""
 
+import csv
+import gzip
 import os
 import time
+from collections import defaultdict
 from dataclasses import asdict, replace
+from itertools import permutations
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +24,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_runs import examples
 
+import pexeso
 from pexeso.composite.row_keys import Bloom, SuperKeys, Xash, build_row_keys
 from pexeso.composite.search import key_query, search_keys
 from pexeso.errors import IndexCorruptError, InputError
+from pexeso.lake.normalise.normaliser import Normaliser
+from pexeso.options import ColumnRules
 
 FILTERS = ("none", "xash", "bloom", "intersection", "auto")
 SUPER_KEYS = (Xash(64, 3), Bloom(64, 2))
@@ -399,3 +406,149 @@ def test_a_thousand_columns_of_few_values_take_no_time():
     # Loops whose indices are checked take ten times as long.
     limit = 100 if os.environ.get("PEXESO_LOOPS") == "checked" else 20
     assert time.process_time() - begin < limit
+
+
+pytestmark = pytest.mark.lakes
+
+
+def read(path):
+    """Return the columns of a table, lower-cased."""
+    with path.open(newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    cells = [[cell.strip().lower() for cell in row] for row in rows]
+    return [[row[column] for row in cells] for column in range(len(header))]
+
+
+@pytest.fixture(scope="module")
+def lake(lake_folder):
+    paths = sorted(lake_folder("wikitables").rglob("*.csv"))
+    columns = [read(path) for path in paths]
+    tables = [pa.table(one, names=[str(n) for n in range(len(one))]) for one in columns]
+    return [path.stem for path in paths], columns, tables
+
+
+@pytest.fixture(scope="module")
+def known_pairs(shared_lakes, lake):
+    """Return query table and columns -> candidate table -> its columns -> common keys."""
+    number = {name: at for at, name in enumerate(lake[0])}
+    known = defaultdict(lambda: defaultdict(dict))
+    path = shared_lakes / "wikitables" / "nary_pairs.tsv.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            columns, others = (
+                tuple(map(int, row[f"{side}_columns"].split("|")))
+                for side in ("query", "candidate")
+            )
+            query = number[row["query_table"]], columns
+            known[query][number[row["candidate_table"]]][others] = int(row["joint_matches"])
+    return known
+
+
+def test_every_known_pair_is_found_with_its_keys(lake, known_pairs):
+    _, columns, tables = lake
+    rows = build_row_keys(tables)
+    n_known = n_found = 0
+    for at, ((table, key), candidates) in enumerate(known_pairs.items()):
+        query = key_query([tables[table].column(column) for column in key])
+        answer = search_keys(rows, query, None, at_least=4, excluded=[table])
+        matches = {match.table: match for match in answer.matches}
+        for candidate, mappings in candidates.items():
+            n_known += len(mappings)
+            n_found += sum(matches[candidate].keys >= n for n in mappings.values())
+            if at % 10 == 0:
+                match = matches[candidate]
+                assert (match.keys, match.columns) == best(
+                    [columns[table][column] for column in key], columns[candidate]
+                )
+    assert n_found == n_known == 17774
+
+
+def best(key_columns, columns):
+    """Return the most keys that a mapping joins, and the first such mapping, by plain sets."""
+    keys = {key for key in zip(*key_columns, strict=True) if all(key)}
+    counts = {
+        mapping: len(keys.intersection(zip(*(columns[c] for c in mapping), strict=True)))
+        for mapping in permutations(range(len(columns)), len(key_columns))
+    }
+    max_keys = max(counts.values())
+    return max_keys, min(mapping for mapping, n in counts.items() if n == max_keys)
+
+
+YEARS = ["2020", "2021", "2022", "2023"]
+
+
+def write(path, names, rows):
+    with path.open("w", newline="") as stream:
+        csv.writer(stream).writerows([names, *rows])
+
+
+def keys_joined(tmp_path, mine, lake, **options):
+    """Return the keys that a search counts; a join with the table found joins as many."""
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    rows = [[cell, YEARS[at % 4], f"row {at}"] for at, cell in enumerate(lake)]
+    write(folder / "t.csv", ["key", "year", "note"], rows)
+    write(tmp_path / "m.csv", ["mine", "yr"], [[cell, YEARS[at % 4]] for at, cell in mine])
+    index = pexeso.build_index(
+        folder,
+        tmp_path / "ix",
+        parts=("composite",),
+        rules=ColumnRules(min_rows=1, min_distinct=1),
+        **options,
+    )
+    [match] = index.search_composite(tmp_path / "m.csv", ["mine", "yr"]) or [None]
+    if match is None:
+        return 0
+    joined = match.join(tmp_path / "m.csv", how="inner", to="arrow")
+    assert joined.num_rows == match.rows
+    return match.matched_keys
+
+
+@pytest.mark.parametrize(
+    ("mine", "lake", "rules"),
+    [
+        (["2020", "7"], ["2020.0", "7.00"], ()),
+        (["1234", "1000000"], ["1,234", "1 000 000"], ()),
+        (["'00501", "'02139"], ["00501", "02139"], ()),
+        (["20240105", "Jan 6, 2024"], ["2024-01-05", "2024-01-06"], ()),
+        (["13/1/2024", "5/1/2024"], ["2024-01-13", "2024-01-05"], ()),
+        (["2024-05-01", "2024-06-02"], ["1/5/2024", "2/6/2024"], ()),
+        (["84523", "3769495"], ["84.523", "3.769.495"], ()),
+        (["84.523", "1.000"], ["84.523", "1.000", "1.234,50"], ()),
+        (["TRUE", "false"], ["true", "False"], ()),
+        (["978-0-306-40615-7", "x"], ["9780306406157", "X"], ()),
+        (["a\u200b1", "b2"], ["A1", "b\u00ad2"], ()),
+        (["1001", "1003"], ["01001", "01003"], ("leading-zeros",)),
+        (["yes", "no"], ["1", "0"], ("truth-numbers",)),
+        (["1.5", "2.0"], ["1.50", "2.00"], ("decimal-zeros",)),
+        (["+44 20 7946 0018", "0161 496 0123"], ["020 7946 0018", "01614960123"],
+         ("calling-codes",)),
+    ],
+)  # fmt: skip
+def test_keys_are_joined_as_they_are_read(tmp_path, mine, lake, rules):
+    normaliser = Normaliser().switched(on=rules)
+    assert keys_joined(tmp_path, list(enumerate(mine)), lake, normaliser=normaliser) == 2
+
+
+@pytest.mark.parametrize(
+    ("mine", "lake", "rules"),
+    [
+        (["1001", "1003"], ["01001", "01003"], ()),
+        (["yes", "no"], ["1", "0"], ()),
+        (["1.5", "3.0"], ["1.50", "2.00"], ()),
+        (["3/5/2020", "4/6/2020"], ["2020-13-05", "x"], ()),
+        (["1001", "1003"], ["01001", "01002", "1002"], ("leading-zeros",)),
+        (["2020", "7"], ["2020.0", "7.00"], ("no-whole-numbers",)),
+    ],
+)
+def test_keys_are_kept_apart(tmp_path, mine, lake, rules):
+    normaliser = Normaliser().switched(
+        on=[name for name in rules if name[:3] != "no-"],
+        off=[name[3:] for name in rules if name[:3] == "no-"],
+    )
+    assert keys_joined(tmp_path, list(enumerate(mine)), lake, normaliser=normaliser) == 0
+
+
+def test_identical_cells_are_joined_whatever_their_column_is_read_as(tmp_path):
+    lake = ["3/5/2020", "13/5/2020", "4/6/2020"]
+    assert keys_joined(tmp_path, [(0, "3/5/2020"), (2, "4/6/2020")], lake) == 2

@@ -60,14 +60,14 @@ class Contents:
     left_out: dict[str, str] = field(default_factory=dict)
 
 
-def read_contents(folder: Path, *, uneven_rows: str = "pad") -> Contents:
+def read_contents(folder: Path) -> Contents:
     """Read all CSV, TSV, Parquet and JSON lines files of a folder.
 
-    Rows that are shorter or longer than the header are padded and cut, or dropped ("drop").
+    Rows that are shorter or longer than the header are padded and cut.
     """
     contents = Contents()
     for name, files in _table_files(folder):
-        leaves = _read(files, uneven_rows)
+        leaves = _read(files)
         if not leaves:
             contents.left_out[name] = "no columns"
             continue
@@ -108,7 +108,7 @@ def _ending(path: Path) -> str | None:
     return ending if ending in {*_DELIMITED, ".parquet", ".jsonl", ".ndjson"} else None
 
 
-def _read(files: list[Path], uneven_rows: str) -> list[Leaf]:
+def _read(files: list[Path]) -> list[Leaf]:
     ending = _ending(files[0])
     if ending == ".parquet":
         parts = [pq.ParquetFile(path).read() for path in files]
@@ -118,7 +118,7 @@ def _read(files: list[Path], uneven_rows: str) -> list[Leaf]:
             pa.concat_tables(parts, promote_options="none" if alike else "default")
         )
     if ending in _DELIMITED:
-        rows = [_delimited(path, _DELIMITED[ending], uneven_rows) for path in files]
+        rows = [_delimited(path, _DELIMITED[ending]) for path in files]
         header = rows[0][0]
         return _text_leaves(header, [row for part in rows for row in part[1]], "string")
     return _json_leaves([line for path in files for line in _text(path).split("\n")])
@@ -130,19 +130,14 @@ def _text(path: Path) -> str:
     return data.decode("utf-8-sig")
 
 
-def _delimited(path: Path, delimiter: str, uneven_rows: str) -> tuple[list[str], list[list[str]]]:
+def _delimited(path: Path, delimiter: str) -> tuple[list[str], list[list[str]]]:
     csv.field_size_limit(max(csv.field_size_limit(), path.stat().st_size + 1))
     text = _text(path)
     while text.startswith("# "):  # a comment above the header
         text = text.partition("\n")[2]
-    if uneven_rows == "pad":
-        rows = _regular_rows(text, delimiter)
-    else:
-        rows = _rows_of(text, delimiter, csv.QUOTE_MINIMAL)
+    rows = _regular_rows(text, delimiter)
     header = [name.strip() for name in rows[0]] if rows else []
     width = len(header)
-    if uneven_rows == "drop":
-        return header, [row for row in rows[1:] if len(row) == width]
     body = rows[1:]
     longer = [len(row) for row in body if len(row) > width]
     if 2 * len(longer) > len(body):

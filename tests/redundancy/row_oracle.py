@@ -33,16 +33,6 @@ def compatible(ours: Family, theirs: Family) -> bool:
     return {ours, theirs} == {"int", "decimal"} if isinstance(ours, str) else False
 
 
-def schema_pairs(lake: Contents) -> list[tuple[str, str]]:
-    """Return all pairs of a table and another whose columns it has, by name alone."""
-    return [
-        (parent, child)
-        for child, narrow in lake.tables.items()
-        for parent, wide in lake.tables.items()
-        if parent != child and narrow.columns.keys() <= wide.columns.keys()
-    ]
-
-
 def containment(
     lake: Contents,
     *,

@@ -1,4 +1,4 @@
-"""Typed values hashed, equal exactly where the type gate calls them equal; rows of them counted."""
+"""Typed values hashed, rows of them counted, and the oracle that compares rows."""
 
 import datetime as dt
 from collections import Counter
@@ -18,6 +18,9 @@ from pexeso.redundancy.row_hashes import (
     row_hashes,
     value_hashes,
 )
+from tests.redundancy.messy_lakes import messy_lake
+from tests.redundancy.row_contents import read_contents
+from tests.redundancy.row_oracle import containment
 
 NAN = float("nan")
 NUMBERS = ["0xf19be586c9f173f0", "0x770b920fdf0811a1"]
@@ -196,3 +199,21 @@ def test_columns_with_few_values_are_coded_and_mean_the_same(n_distinct):
     again = row_hashes(n_distinct, [plain], ["a"])
     np.testing.assert_array_equal(rows[:n_distinct], again)
     np.testing.assert_array_equal(rows[-1:], row_hashes(1, [None], ["a"]))
+
+
+def test_the_messy_lake_has_the_edges_that_it_declares(tmp_path):
+    declared = messy_lake(tmp_path)
+    lake = read_contents(tmp_path)
+    assert set(containment(lake, row_count_gate=False)) == declared
+    assert lake.left_out == {
+        "no-columns.parquet": "no columns",
+        "repeated.csv": "repeated names",
+        "repeated.parquet": "repeated names",
+    }
+    gated = set(containment(lake))
+    assert declared - gated == {
+        (f"{parent}.parquet", "copy-repeated.parquet")
+        for parent in ("copy-1", "copy-2", "copy-rows", "copy-columns")
+    }
+    # As bags, no table of four rows has the repeated ones as often.
+    assert set(containment(lake, semantics="bag", row_count_gate=False)) == gated

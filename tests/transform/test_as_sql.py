@@ -1,21 +1,24 @@
-"""DuckDB and Spark write what programs write, for all texts and all characters."""
+"""DuckDB, Spark and Python write what programs write; programs in words, and steps of a row."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from long_runs import EVERYTHING, long_but
 
 from pexeso.errors import InputError
-from pexeso.transform.programs.program import Constant, Extract, Program, Split
-from pexeso.transform.programs.renderings import as_sql
+from pexeso.transform.programs.conversions import quoted
+from pexeso.transform.programs.program import Constant, Extract, Program, Split, cased
+from pexeso.transform.programs.renderings import as_python, as_sql, in_words, steps_of_row
 from tests.transform.random_programs import (
+    CASINGS,
     ROWS,
     SEPARATORS,
     TEXTS,
@@ -24,7 +27,7 @@ from tests.transform.random_programs import (
     rows,
     texts,
 )
-from tests.transform.test_cased_arrays import EVERY_CHARACTER
+from tests.transform.test_program import EVERY_CHARACTER
 
 NAMES = ('Na"me`1`', "it's ${env:HOME} \\ -- ;")
 
@@ -97,7 +100,7 @@ def test_duckdb_writes_what_programs_write(program, table):
 
 
 def test_duckdb_on_hard_rows():
-    drawn = random_programs(400, seed=3)
+    drawn = random_programs(200, seed=3)
     assert differences(drawn, ROWS, in_duckdb(drawn, ROWS)) == []
 
 
@@ -254,3 +257,177 @@ def test_several_parts_are_written_shortly(split, duckdb_text, spark_text):
 def test_what_no_sql_can_say_is_refused(names, dialect, message):
     with pytest.raises(InputError, match=message):
         as_sql(Program((Extract(0),)), names, dialect)
+
+
+NAMES_IN_PYTHON = ('Na"me\\', "it's\n    return 1 # \u202e")
+
+
+def function_of(program: Program, names: tuple[str, ...] = NAMES_IN_PYTHON) -> Callable:
+    """Run the source in an empty namespace, as a person would who pastes it."""
+    namespace: dict = {}
+    exec(compile(as_python(program, names), "pasted", "exec"), namespace)
+    return namespace["transform"]
+
+
+@given(programs, rows)
+def test_the_function_writes_what_the_program_writes(program, table):
+    function = function_of(program)
+    for row in table:
+        assert function(dict(zip(NAMES_IN_PYTHON, row, strict=True))) == program.of(row)
+
+
+def test_hard_rows():
+    for program in random_programs(300, seed=2):
+        function = function_of(program)
+        for row in ROWS:
+            assert function(dict(zip(NAMES_IN_PYTHON, row, strict=True))) == program.of(row), (
+                program
+            )
+
+
+@pytest.mark.parametrize("casing", CASINGS)
+def test_every_character_there_is(casing):
+    function = function_of(Program((Extract(0, casing=casing),)), ("x",))
+    for character in EVERY_CHARACTER:
+        text = f"{character}a{character}"
+        assert function({"x": text}) == cased(text, casing)
+
+
+@given(texts.filter(bool), texts, texts.filter(bool))
+def test_no_text_leaves_its_quotes(name, constant, separator):
+    if "\x00" in name:
+        return
+    program = Program((Constant(constant), Extract(0, (Split(separator, 1),))))
+    assert function_of(program, (name,))({name: f"a{separator}b{separator}"}) == program.of(
+        [f"a{separator}b{separator}"]
+    )
+
+
+@given(st.sampled_from(CASINGS))
+def test_only_helpers_that_are_needed_are_written(casing):
+    source = as_python(Program((Extract(0, casing=casing),)), ["x"])
+    expected = {
+        "none": set(),
+        "lower": {"lower"},
+        "upper": {"capital", "upper"},
+        "title": {"capital", "upper", "lower", "title"},
+    }[casing]
+    helpers = {"lower", "capital", "upper", "title"}
+    assert {helper for helper in helpers if f"def {helper}(" in source} == expected
+    assert ("import" in source) == (casing == "title")
+
+
+def test_a_long_expression_is_written_once():
+    source = as_python(Program((Extract(0, start=1, replacements=((".", ""),)),)), ["x"])
+    assert source.count(".replace(") == 1
+
+
+def test_a_column_without_a_name_is_refused():
+    with pytest.raises(InputError, match="reads column 2, but only 1 columns are named"):
+        as_python(Program((Extract(1),)), ["a"])
+    with pytest.raises(InputError, match="reads a column named 'a', but the name"):
+        as_python(Program((Extract(1),)), ["a", "a"])
+
+
+@pytest.mark.parametrize(
+    ("operator", "words"),
+    [
+        (Constant(" "), "a space"),
+        (Constant(", "), '", "'),
+        (Extract(0), '"Name"'),
+        (Extract(1, (Split("-", -1),)), 'the last part of "Year" split at "-"'),
+        (Extract(1, (Split("-", -2),)), 'part 2 from the end of "Year" split at "-"'),
+        (
+            Extract(0, (Split("(", 0), Split(", ", 1)), start=1),
+            'part 2 of (part 1 of "Name" split at "(") split at ", " from character 2 on',
+        ),
+        (Extract(0, (Split("-", 0, "to"),)), 'the first part of "Name" split at "-"'),
+        (Extract(0, (Split("-", 1, "to"),)), 'the first 2 parts of "Name" split at "-"'),
+        (Extract(0, (Split("-", -1, "to"),)), 'all parts of "Name" split at "-"'),
+        (Extract(0, (Split("-", -2, "to"),)), 'all but the last part of "Name" split at "-"'),
+        (Extract(0, (Split("-", -3, "to"),)), 'all but the last 2 parts of "Name" split at "-"'),
+        (Extract(0, (Split("-", 0, "from"),)), 'all parts of "Name" split at "-"'),
+        (Extract(0, (Split("-", 1, "from"),)), 'all but the first part of "Name" split at "-"'),
+        (Extract(0, (Split("-", 2, "from"),)), 'all but the first 2 parts of "Name" split at "-"'),
+        (Extract(0, (Split("-", -1, "from"),)), 'the last part of "Name" split at "-"'),
+        (Extract(0, (Split("-", -2, "from"),)), 'the last 2 parts of "Name" split at "-"'),
+        (
+            Extract(0, replacements=((".", ""), (" ", "_"))),
+            '"Name" with "." left out and " " replaced by "_"',
+        ),
+        (
+            Extract(0, replacements=((".", ""),), length=2, shorter=True),
+            'the first 2 characters of ("Name" with "." left out), or as many as there are',
+        ),
+        (
+            Extract(0, (), start=2, length=3, shorter=True),
+            'characters 3 to 5 of "Name", or as many as there are',
+        ),
+        (Extract(0, (), start=-2, length=3, shorter=True), 'the last 2 characters of "Name"'),
+        (
+            Extract(0, (), start=-2, length=3),
+            '3 characters of "Name", beginning with character 2 from the end',
+        ),
+        (
+            Extract(0, (), start=0, length=1, casing="lower"),
+            'the first character of "Name", in small letters',
+        ),
+        (
+            Extract(0, (), start=0, length=3, casing="upper"),
+            'the first 3 characters of "Name", in capitals',
+        ),
+        (Extract(0, (), start=2, length=1), 'character 3 of "Name"'),
+        (Extract(0, (), start=2, length=4), 'characters 3 to 6 of "Name"'),
+        (Extract(0, (), start=-1), 'the last character of "Name"'),
+        (Extract(0, (), start=-3, length=3), 'the last 3 characters of "Name"'),
+        (Extract(0, (), start=-3, length=1), 'character 3 from the end of "Name"'),
+        (
+            Extract(0, (), start=-4, length=2, casing="title"),
+            '2 characters of "Name", beginning with character 4 from the end, with a capital for '
+            "each word",
+        ),
+    ],
+)
+def test_words_of_operators(operator, words):
+    assert in_words(Program((operator,)), ["Name", "Year"]) == words
+
+
+def test_words_of_a_program():
+    program = Program((Constant("["), Extract(0), Constant("] "), Extract(1)))
+    assert in_words(program, ["ID", "Name"]) == '"[", then "ID", then "] ", then "Name"'
+    assert in_words(Program(()), []) == "an empty text"
+
+
+@given(programs)
+def test_words_are_one_line_that_can_be_seen(program):
+    assert in_words(program, ["line\nbreak\x00", 'quo"te\u202e']).isprintable()
+
+
+@given(texts, texts)
+def test_texts_that_differ_are_quoted_differently(first, second):
+    assert (quoted(first) == quoted(second)) == (first == second)
+    assert quoted(first + '", "' + second) != quoted(first) + ", " + quoted(second)
+
+
+def test_a_backslash_is_told_from_an_escape():
+    assert quoted("\\n") == r'"\\n"'
+    assert quoted("\n") == r'"\n"'
+
+
+@given(programs, rows)
+def test_steps_are_the_pieces_of_the_whole(program, table):
+    names = ["Name", "Year"]
+    for row in table:
+        steps = steps_of_row(program, row, names)
+        pieces = [piece for _, piece in steps]
+        assert program.of(row) == (None if None in pieces else "".join(pieces))
+        if steps:
+            assert ", then ".join(words for words, _ in steps) == in_words(program, names)
+
+
+def test_names_that_are_missing_are_refused():
+    program = Program((Extract(2),))
+    with pytest.raises(InputError, match="reads column 3, but only 2 columns are named; pass"):
+        in_words(program, ["a", "b"])
+    with pytest.raises(InputError, match="reads column 3"):
+        steps_of_row(program, ["a", "b", "c"], ["a", "b"])

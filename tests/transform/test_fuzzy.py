@@ -2,10 +2,10 @@
 
 from fractions import Fraction
 
-import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from long_runs import examples
 
 from pexeso.runtime.compiled import compiled

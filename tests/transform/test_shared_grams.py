@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pexeso.transform.search.grams import MAX_HOLDERS, MIN_LETTERS, MOST_PIECES, Q, QueryGrams
+from pexeso.transform.search.candidates import MAX_HOLDERS, MIN_LETTERS, MOST_PIECES, Q, QueryGrams
 
 ALPHABETS = ("abAB", "abc -,", "añß東京", "😀éxyZ", "אבג ab")
 

@@ -23,8 +23,8 @@ import pyarrow as pa
 import pytest
 
 from pexeso.transform.learning.example_sets import sample_sizes
-from pexeso.transform.learning.examples_to_program import LearningOptions, learn_program
-from pexeso.transform.learning.finding import FindingOptions, find_program
+from pexeso.transform.learning.examples_to_program import learn_program
+from pexeso.transform.learning.finding import find_program
 from pexeso.transform.programs.program import Constant, Extract, Program
 from pexeso.transform.texts import TextTable
 from pexeso.transform.transformation import KINDS, TransformOptions, learn_transformation
@@ -62,17 +62,10 @@ FULL_SESSIONS = {
 }
 
 
-FAITHFUL = TransformOptions(
-    finding=FindingOptions(learning=LearningOptions(extended=False), max_luck=1.0),
-    max_programs=1,
-    fuzzy=False,
-)
-
-
-def joined(source, target, options=None):
+def joined(source, target):
     """Learn between two tables; return what is found, and the key of each row that is read."""
     tables = TextTable.of(source), TextTable.of(target)
-    transformation = learn_transformation(*tables, options or TransformOptions(fuzzy=False))
+    transformation = learn_transformation(*tables, TransformOptions(fuzzy=False))
     keyed = tables[1] if transformation.direction == "source to target" else tables[0]
     keys = keyed.columns[transformation.key_column].values.to_pylist()
     partners = [keys[place] if place >= 0 else None for place in transformation.partners.tolist()]
@@ -80,9 +73,8 @@ def joined(source, target, options=None):
     return transformation, partners
 
 
-@pytest.mark.parametrize("options", [None, FAITHFUL], ids=["extended", "as published"])
-def test_w4_figure_a_from_right_to_left(options):
-    transformation, partners = joined(PRESIDENTS, APPROVAL, options)
+def test_w4_figure_a_from_right_to_left():
+    transformation, partners = joined(PRESIDENTS, APPROVAL)
     assert transformation.direction == "target to source"
     assert partners == PRESIDENTS["President"]
     assert [len(program.operators) for program in transformation.programs] == [3]
@@ -95,9 +87,8 @@ def test_w4_figure_a_from_left_to_right_there_is_no_program():
     assert finding is None or not finding.accepted
 
 
-@pytest.mark.parametrize("options", [None, FAITHFUL], ids=["extended", "as published"])
-def test_w4_figure_b_four_of_five_teachers(options):
-    transformation, partners = joined(TEACHERS, EMAILS, options)
+def test_w4_figure_b_four_of_five_teachers():
+    transformation, partners = joined(TEACHERS, EMAILS)
     assert partners == [mail if mail != f"mipayne{DOMAIN}" else None for mail in EMAILS["Email"]]
     assert [len(program.operators) for program in transformation.programs] == [3]
     [program] = transformation.programs
@@ -107,21 +98,19 @@ def test_w4_figure_b_four_of_five_teachers(options):
 OF_SUB_UNITS = ["France.01", "United States.01", "United States.01", "United States.03"]
 
 
-@pytest.mark.parametrize("options", [None, FAITHFUL], ids=["extended", "as published"])
 @pytest.mark.parametrize(
     ("tables", "direction"),
     [((SUB_UNITS, UNITS), "source to target"), ((UNITS, SUB_UNITS), "target to source")],
     ids=["sub-units first", "units first"],
 )
-def test_w4_figure_c_is_joined_in_both_directions(tables, direction, options):
-    transformation, partners = joined(*tables, options)
+def test_w4_figure_c_is_joined_in_both_directions(tables, direction):
+    transformation, partners = joined(*tables)
     assert transformation.direction == direction
     assert partners == [*OF_SUB_UNITS, None]
 
 
-@pytest.mark.parametrize("options", [None, FAITHFUL], ids=["extended", "as published"])
-def test_w4_figure_d_two_columns_in_brackets(options):
-    transformation, partners = joined(SESSIONS, FULL_SESSIONS, options)
+def test_w4_figure_d_two_columns_in_brackets():
+    transformation, partners = joined(SESSIONS, FULL_SESSIONS)
     assert transformation.n_keys == 5
     if transformation.direction == "source to target":
         assert partners == FULL_SESSIONS["Full Session Name"]
@@ -136,16 +125,12 @@ def test_w5_one_example_is_ambiguous():
     rows = [[text] for text in APPROVAL["President"]]
     assert places.of(rows[0]) == "Barack Obama"
     assert places.of(rows[1]) == "eorge  Bush,"
-    for extended in (True, False):
-        learned = learn_program(
-            rows[:2], PRESIDENTS["President"][:2], LearningOptions(extended=extended)
-        )
-        assert learned.of(rows[1]) == "George W. Bush"
+    learned = learn_program(rows[:2], PRESIDENTS["President"][:2])
+    assert learned.of(rows[1]) == "George W. Bush"
 
 
 def test_w6_the_join_reaches_all_teachers():
-    options = TransformOptions(finding=FAITHFUL.finding, max_programs=1)
-    transformation = learn_transformation(TextTable.of(TEACHERS), TextTable.of(EMAILS), options)
+    transformation = learn_transformation(TextTable.of(TEACHERS), TextTable.of(EMAILS))
     assert transformation.partners.tolist() == [0, 1, 2, 3, 4]
     kinds = [KINDS[kind] for kind in transformation.kinds]
     assert kinds == ["program", "program", "fuzzy", "program", "program"]

@@ -43,7 +43,6 @@ class EnsembleOptions:
     # How many partitions there are, n: at least 1; fewer where there are not so many sizes. One is
     # plain MinHash LSH.
     partitions: int = 32
-    partitioning: str = "optimal"  # "optimal": the least false positives
     seed: int = 1  # Of the hash functions, 0 to 2**63 - 1
 
     def __post_init__(self) -> None:
@@ -59,10 +58,6 @@ class EnsembleOptions:
                     f"The option '{name}' must be a whole number from {low:,} to {high:,}. Got "
                     f"{value!r}."
                 )
-        if self.partitioning != "optimal":
-            raise InputError(
-                f"The option 'partitioning' must be optimal. Got {self.partitioning!r}."
-            )
 
 
 def tokens_needed(size: int, threshold: float) -> int:

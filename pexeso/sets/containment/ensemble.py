@@ -318,7 +318,7 @@ _PREFIX = "containment_"
 _INDEX = {"sets": ("i8",), "sizes": ("i8",), "starts": ("i8",), "signatures": ("u2",)}
 _TABLES = {"table_values": ("u2",), "table_sets": ("u2", "i4")}
 # Options that the format has a field for, and that every index of this version has.
-_ALWAYS = {"tables": True, "keep_tokens": True}
+_ALWAYS = {"tables": True, "keep_tokens": True, "partitioning": "optimal"}
 
 
 def write_ensemble(index: Ensemble, folder: Path) -> list[FileEntry]:
@@ -376,7 +376,9 @@ def _document(folder: Path) -> EnsembleOptions | None:
         options = dict(document["options"])
         always = {name: options.pop(name) for name in _ALWAYS}
         if always != _ALWAYS or document["hashed_lists"] is not False:
-            raise InputError("it must have tables, and no posting lists of its own")
+            raise InputError(
+                "it must have tables, optimal partitions, and no posting lists of its own"
+            )
         return EnsembleOptions(**options)
     except (KeyError, TypeError, InputError) as error:
         raise IndexCorruptError(

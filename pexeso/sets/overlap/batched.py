@@ -99,7 +99,7 @@ class BatchedMergeList:
             n_entries = int(query.frequencies.sum())
             reads = Reads(lists=query.n_blocks, entries=n_entries, n_bytes=MEMBER_BYTES * n_entries)
             ids = np.asarray(self._index.ids)[n_sets - 1 - numbers[mask]]
-            answers.append(Overlaps(ids, overlaps[mask].astype(np.int64), query.n_asked, reads))
+            answers.append(Overlaps(ids, overlaps[mask].astype(np.int64), reads))
         return answers
 
     def _count(self, queries: Sequence[OverlapQuery]) -> torch.Tensor:

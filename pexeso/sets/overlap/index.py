@@ -338,7 +338,6 @@ class OverlapQuery:
     rightmost match.
     """
 
-    n_asked: int
     tokens: np.ndarray  # int64 (n,): those that some set holds, ascending (x_1 to x_n)
     # int64 (m,): positions of query tokens, from 1: block b is tokens ``starts[b]`` to ``ends[b]``,
     # whose posting lists hold the same sets
@@ -371,16 +370,7 @@ class Overlaps:
     # int64 (r,): at most k sets; fewer where fewer share a token with the query
     ids: np.ndarray
     overlaps: np.ndarray
-    n_asked: int
     reads: Reads
-
-    @property
-    def containment(self) -> np.ndarray:
-        """The share of the query's distinct tokens that each set holds: float64 (r,).
-
-        Tokens that are not in the lake count too.
-        """
-        return self.overlaps / max(self.n_asked, 1)
 
     def pairs(self) -> list[tuple[int, int]]:
         """Return (id, overlap) of each set."""
@@ -390,17 +380,11 @@ class Overlaps:
 def prepare_query(index: OverlapIndex, tokens: pa.Array) -> OverlapQuery:
     """Look the distinct tokens of a query up."""
     numbers = index.find(tokens)
-    return query_of_tokens(index, numbers[numbers >= 0], len(tokens))
+    return query_of_tokens(index, numbers[numbers >= 0])
 
 
-def query_of_tokens(
-    index: OverlapIndex, numbers: np.ndarray, n_asked: int | None = None
-) -> OverlapQuery:
-    """Make a query of token numbers, such as those of a set of the index.
-
-    `n_asked` counts its distinct tokens, known or not; by default those given.
-    """
-    n_asked = len(numbers) if n_asked is None else n_asked
+def query_of_tokens(index: OverlapIndex, numbers: np.ndarray) -> OverlapQuery:
+    """Make a query of token numbers, such as those of a set of the index."""
     numbers = np.sort(numbers).astype(np.int64)
     frequencies = index.frequencies(numbers)
     if not frequencies.all():
@@ -411,7 +395,7 @@ def query_of_tokens(
     ends = np.flatnonzero(last) + 1
     starts = np.ones(len(ends), np.int64)
     starts[1:] += ends[:-1]
-    return OverlapQuery(n_asked, numbers, starts, ends, frequencies[ends - 1])
+    return OverlapQuery(numbers, starts, ends, frequencies[ends - 1])
 
 
 ARRAYS = ("groups", "token_offsets", "list_sets", "list_places", "set_offsets", "set_tokens", "ids")

@@ -112,11 +112,11 @@ class TopK:
         """Return (id, overlap), the best first."""
         return [(-negative, overlap) for overlap, negative in sorted(self._heap, reverse=True)]
 
-    def answer(self, n_asked: int, reads: Reads, index: OverlapIndex) -> Overlaps:
+    def answer(self, reads: Reads, index: OverlapIndex) -> Overlaps:
         """Create the answer from set numbers, which ascend as their ids do."""
         pairs = np.array(self.sorted(), np.int64).reshape(-1, 2)
         ids = index.ids_of(pairs[:, 0]).astype(np.int64)
-        return Overlaps(ids, pairs[:, 1], n_asked, reads)
+        return Overlaps(ids, pairs[:, 1], reads)
 
 
 def prefix_length(n: int, threshold: int) -> int:
@@ -302,7 +302,7 @@ class JosieRun:
 
     def answer(self) -> Overlaps:
         """Return what was found so far, which is the answer once there are no more steps."""
-        return self.best.answer(self.query.n_asked, self.reads, self.index)
+        return self.best.answer(self.reads, self.index)
 
     def bounds(self) -> np.ndarray:
         """Bound the overlaps of candidates (J2): int64 (w,)."""

@@ -52,7 +52,7 @@ def merge_list(
     reads = Reads()
     index.pages.restart()
     if not query.n_blocks:
-        return Overlaps(np.empty(0, np.int64), np.empty(0, np.int64), query.n_asked, reads)
+        return Overlaps(np.empty(0, np.int64), np.empty(0, np.int64), reads)
     entries, cost = int(query.frequencies.sum()), costs.of_lists(query.frequencies).sum()
     reads.add_lists(query.n_blocks, entries, MEMBER_BYTES * entries, float(cost))
     counts = borrow_counters(index.n_sets)
@@ -69,7 +69,7 @@ def merge_list(
         raise cut_short(NO_SUCH_SET)
     give_back(counts)
     numbers, overlaps = best
-    return Overlaps(index.ids_of(numbers).astype(np.int64), overlaps, query.n_asked, reads)
+    return Overlaps(index.ids_of(numbers).astype(np.int64), overlaps, reads)
 
 
 # MergeList; an entry takes longer where there are more than `_NEAR` counters, too many for the

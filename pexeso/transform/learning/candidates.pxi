@@ -22,23 +22,19 @@ cdef class Letters:
     lines : int32 (l, 4)
         Extractor, casing, 1 where the start counts from the end, and start.
     groups : int64
-        Where lines of extractors with as many steps begin.
-    extended : bool
+        Where the lines of extractors with no split or replacement begin, with one, and so on.
     """
 
-    cdef const uint32_t[::1] plain, small, large, goal
-    cdef const uint8_t[::1] is_letter
-    cdef const int32_t[:, ::1] at, size, lines
-    cdef const int32_t[::1] goal_at
-    cdef const int64_t[::1] groups
-    cdef bint extended
+    cdef readonly const uint32_t[::1] plain, small, large, goal
+    cdef readonly const uint8_t[::1] is_letter
+    cdef readonly const int32_t[:, ::1] at, size, lines
+    cdef readonly const int32_t[::1] goal_at
+    cdef readonly const int64_t[::1] groups
 
-    def __init__(
-        self, plain, small, large, is_letter, at, size, goal, goal_at, lines, groups, extended
-    ):
+    def __init__(self, plain, small, large, is_letter, at, size, goal, goal_at, lines, groups):
         self.plain, self.small, self.large, self.is_letter = plain, small, large, is_letter
         self.at, self.size, self.goal, self.goal_at = at, size, goal, goal_at
-        self.lines, self.groups, self.extended = lines, groups, extended
+        self.lines, self.groups = lines, groups
 
 
 cdef inline int32_t agreeing(
@@ -137,7 +133,7 @@ cdef int64_t measure_lines(
             none = none or n_agreeing == 0
             if n_agreeing == length - begin:
                 total += n_agreeing
-                if not letters.extended or backward:
+                if backward:
                     longest = min(longest, n_agreeing)
             else:
                 longest = min(longest, n_agreeing)

@@ -60,26 +60,11 @@ class Examples:
 
     keys: tuple[str, ...]
     extractors: tuple[_Steps, ...]
-    # uint32 (c,): letters of their texts, as they are and in both cases
-    plain: np.ndarray
-    small: np.ndarray
-    large: np.ndarray
-    is_letter: np.ndarray
-    # int32 (e, b): where each text begins, and its characters
-    at: np.ndarray
-    size: np.ndarray
-    # uint32 (g,), int32 (b + 1,): letters of the keys
-    goal: np.ndarray
-    goal_at: np.ndarray
+    plain: np.ndarray  # uint32 (c,): letters of their texts
     # int32 (l, 4): extractor, casing, 1 where the start counts from the end, and start: in the
     # order in which operators are preferred that write the same number of letters
     lines: np.ndarray
-    # int64 (MAX_STEPS + 2,): where the lines of extractors with no split or replacement begin, with
-    # one, and so on
-    groups: np.ndarray
-    # Letters of `pexeso.transform.loops`: all these arrays, for the search for operators
-    letters: Any
-    extended: bool
+    letters: Any  # `Letters` of `pexeso.transform.loops`, for the search for operators
 
 
 def examples_of(
@@ -87,10 +72,8 @@ def examples_of(
     keys: Sequence[str],
     *,
     any_separator: bool = False,
-    extended: bool = True,
 ) -> Examples:
-    parts = parts_of(rows, keys, any_separator=any_separator, extended=extended)
-    return _as_letters(tuple(keys), parts, extended)
+    return _as_letters(tuple(keys), parts_of(rows, keys, any_separator=any_separator))
 
 
 def parts_of(
@@ -98,7 +81,6 @@ def parts_of(
     keys: Sequence[str],
     *,
     any_separator: bool = False,
-    extended: bool = True,
 ) -> _PartList:
     """Return parts of cells for all rows, those of few steps first.
 
@@ -113,19 +95,18 @@ def parts_of(
             parts.add(texts, (column, (), (), ""))
     whole = list(parts.steps.items())
     # Signs may give way to nothing, and to the signs of the keys.
-    replaced = ["", *_signs(keys)] if extended else []
-    once = parts.deeper(whole, 0.4, _splits, any_separator, extended)
-    several = parts.deeper(whole, 0.6, _spans, any_separator) if extended else []
-    twice = [] if any_separator else parts.deeper(once, 0.8, _splits, False, extended)
+    replaced = ["", *_signs(keys)]
+    once = parts.deeper(whole, 0.4, _splits, any_separator)
+    several = parts.deeper(whole, 0.6, _spans, any_separator)
+    twice = [] if any_separator else parts.deeper(once, 0.8, _splits, False)
     small_keys = list(map(lower, keys))
-    if extended:
-        parts.deeper([*whole, *once, *twice], 1.0, _conversions, keys, small_keys)
+    parts.deeper([*whole, *once, *twice], 1.0, _conversions, keys, small_keys)
     others = parts.deeper([*whole, *once, *several, *twice], 0.95, _replacements, replaced)
-    if extended and not all(cell.isascii() for row in rows for cell in row if cell):
+    if not all(cell.isascii() for row in rows for cell in row if cell):
         parts.deeper(others, 1.0, _conversions, keys, small_keys)
     parts.deeper(others, 1.0, _replacements, replaced)
-    if extended and not any_separator:
-        parts.deeper(several, 1.0, _splits, False, extended)
+    if not any_separator:
+        parts.deeper(several, 1.0, _splits, False)
         parts.deeper(once, 1.0, _spans, False)
     return sorted(parts.steps.items(), key=lambda part: _n_steps(part[1]))
 
@@ -190,17 +171,17 @@ class _Parts:
 _Made = Iterator[tuple[tuple[Split, ...], tuple[tuple[str, str], ...], str, tuple[str, ...]]]
 
 
-def _splits(texts: tuple[str, ...], any_separator: bool, extended: bool) -> _Made:
+def _splits(texts: tuple[str, ...], any_separator: bool) -> _Made:
     """Yield the splits that apply to all texts, with the one part they give, never an empty one."""
-    for separator, parts, fewest in _divided(texts, any_separator, extended):
-        for part in (*range(fewest), *(range(-1, -fewest - 1, -1) if extended else ())):
+    for separator, parts, fewest in _divided(texts, any_separator):
+        for part in (*range(fewest), *range(-1, -fewest - 1, -1)):
             pieces = tuple([text_parts[part] for text_parts in parts])
             if all(pieces):
                 yield (Split(separator, part),), (), "", pieces
 
 
 def _spans(texts: tuple[str, ...], any_separator: bool) -> _Made:
-    for separator, parts, fewest in _divided(texts, any_separator, True):
+    for separator, parts, fewest in _divided(texts, any_separator):
         for span, part in _places_of_spans(fewest):
             if span == "to":
                 pieces = tuple(
@@ -227,22 +208,21 @@ def _places_of_spans(fewest: int) -> tuple[tuple[Span, int], ...]:
 
 
 def _divided(
-    texts: tuple[str, ...], any_separator: bool, extended: bool
+    texts: tuple[str, ...], any_separator: bool
 ) -> Iterator[tuple[str, list[list[str]], int]]:
-    for separator in _separators(texts, any_separator, extended):
+    for separator in _separators(texts, any_separator):
         parts = [text.split(separator) for text in texts]
         fewest = min(map(len, parts))
         if fewest > 1:
             yield separator, parts, fewest
 
 
-def _separators(texts: tuple[str, ...], any_separator: bool, extended: bool) -> list[str]:
+def _separators(texts: tuple[str, ...], any_separator: bool) -> list[str]:
     shortest = min(texts, key=len)
     if not any_separator:
         signs = _signs([shortest])
         two = {one + other for one, other in pairwise(shortest) if one in signs and other in signs}
-        words = _shared_words(texts) if extended else []
-        return [*words, *signs, *sorted(two)]
+        return [*_shared_words(texts), *signs, *sorted(two)]
     short = {shortest[at : at + size] for size in (1, 2) for at in range(len(shortest))}
     return [
         *sorted(_shared_by_all(texts), key=lambda separator: (-len(separator), separator)),
@@ -278,8 +258,6 @@ def _signs(texts: Sequence[str]) -> list[str]:
 
 
 def _replacements(texts: tuple[str, ...], new_signs: Sequence[str]) -> _Made:
-    if not new_signs:
-        return
     for old in _signs(texts):
         for new in new_signs:
             if new == old:
@@ -347,7 +325,7 @@ def _in_units(number: str) -> list[tuple[str, str]]:
     return [(name, new) for name, new in made if new]
 
 
-def _as_letters(keys: tuple[str, ...], parts: _PartList, extended: bool) -> Examples:
+def _as_letters(keys: tuple[str, ...], parts: _PartList) -> Examples:
     texts = [text for group, _ in parts for text in group]
     plain = "".join(texts)
     sizes = np.fromiter(map(len, texts), np.int32, len(texts))
@@ -374,7 +352,7 @@ def _as_letters(keys: tuple[str, ...], parts: _PartList, extended: bool) -> Exam
         lines,
         groups,
     )
-    return Examples(keys, extractors, *arrays, loops.Letters(*arrays, extended), extended)
+    return Examples(keys, extractors, letters, lines, loops.Letters(*arrays))
 
 
 class _Cased(dict[int, int]):

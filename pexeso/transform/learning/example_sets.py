@@ -14,7 +14,7 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, isqrt
 from typing import Any
@@ -26,7 +26,6 @@ import pyarrow.compute as pc
 from pexeso.engine.lists import offsets_of, ranges
 from pexeso.runtime.compiled import compiled
 from pexeso.transform.learning.examples_to_program import (
-    LearningOptions,
     PieceStart,
     Row,
     date_words,
@@ -156,7 +155,6 @@ class ColumnSuffixes:
 class FindingOptions:
     """How a program is looked for, and what it must join."""
 
-    learning: LearningOptions = field(default_factory=LearningOptions)
     n_sets: int = 16  # Sets of examples that are drawn for two columns at least (r)
     # For all columns together (L), unless that is less than one for two columns each
     max_sets: int = 256
@@ -166,7 +164,7 @@ class FindingOptions:
     # Of the smaller side's distinct values that it must hit, inclusive, 0 to 1
     min_share: float = 0.15
     # Bound on the probability that letters drawn at random hit as many keys, inclusive: see
-    # `pexeso.transform.learning.chance`. With 1, as published, chance is not considered.
+    # `pexeso.transform.learning.chance`
     max_luck: float = MAX_LUCK
     seed: int = 0  # Of samples and sets
     # Whether the columns were named; of others the days of one year are those of another

@@ -67,7 +67,7 @@ def candidates(
                 length=length if length >= 0 else None,
                 casing=CASINGS[casing],
                 replacements=replacements,
-                shorter=length >= 0 and examples.extended and not backward,
+                shorter=length >= 0 and not backward,
                 conversion=converted,
             )
         choices.append(Candidate(operator, tuple(places), tuple(size)))
@@ -90,8 +90,6 @@ class LearningOptions:
     # Pieces of the keys that are looked at before the examples are given up. At least 1. Of 422
     # programs learned from the shared cases, one needed 13, and 98 % at most 5.
     max_steps: int = 16
-    # Use what extends the published operators (see `pexeso.transform.programs.program`)
-    extended: bool = True
 
 
 @dataclass(slots=True)
@@ -116,7 +114,7 @@ def learn_program(
     if max(least_pieces(rows, keys)) > options.max_operators:
         return None
     for any_separator in separators:
-        examples = examples_of(rows, keys, any_separator=any_separator, extended=options.extended)
+        examples = examples_of(rows, keys, any_separator=any_separator)
         operators = _Search(examples, options, effort or Effort()).operators()
         if operators is not None:
             return Program(_joined(operators))

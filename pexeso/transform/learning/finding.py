@@ -305,7 +305,7 @@ def _programs(
             return
         if fruitless > (_MAX_FRUITLESS if best or later else _MAX_FRUITLESS_AT_FIRST):
             return
-        program = learn_program(*examples, options.learning, effort, [any_separator])
+        program = learn_program(*examples, None, effort, [any_separator])
         if program is None or (program, group.target) in tried:
             continue
         tried.add((program, group.target))
@@ -376,19 +376,17 @@ def judged(
         max_luck *= _MORE_LUCK
     # Each operator could be fitted to an example of its own.
     fitted = len(program.operators) if n_fitted is None else n_fitted
-    accepted = hits >= enough
-    if options.max_luck < 1:
-        luck = bound_on_luck(hits, expected)
-        accepted = accepted and hits > fitted and luck <= max_luck
-        accepted = accepted or (hits >= few and hits > 2 * fitted and luck <= _HARDLY_LUCK)
-        short = column.is_number and (pc.mean(pc.utf8_length(column.values)).as_py() < _MIN_NUMBER)
-        if hits >= max(_MIN_COPIES, _MIN_COPIED * max(len(written), len(column.values))):
-            accepted = accepted or not (short or _has_letters(program))
-        is_padded = _is_padding(program) and hits >= max(_MIN_HITS, _MIN_PADDED * len(written))
-        accepted = accepted or is_padded
-        if not (accepted or short) and hits >= enough and hits > fitted and smaller <= _FEW_TEXTS:
-            bits = _bits_of_few(program, source, of_rows, written, column.values)
-            accepted = bits >= _BITS_OF_OPERATOR * fitted + _BITS_OF_LUCK
+    luck = bound_on_luck(hits, expected)
+    accepted = hits >= enough and hits > fitted and luck <= max_luck
+    accepted = accepted or (hits >= few and hits > 2 * fitted and luck <= _HARDLY_LUCK)
+    short = column.is_number and (pc.mean(pc.utf8_length(column.values)).as_py() < _MIN_NUMBER)
+    if hits >= max(_MIN_COPIES, _MIN_COPIED * max(len(written), len(column.values))):
+        accepted = accepted or not (short or _has_letters(program))
+    is_padded = _is_padding(program) and hits >= max(_MIN_HITS, _MIN_PADDED * len(written))
+    accepted = accepted or is_padded
+    if not (accepted or short) and hits >= enough and hits > fitted and smaller <= _FEW_TEXTS:
+        bits = _bits_of_few(program, source, of_rows, written, column.values)
+        accepted = bits >= _BITS_OF_OPERATOR * fitted + _BITS_OF_LUCK
     is_joined = pc.is_in(of_rows, value_set=column.values.cast(of_rows.type), skip_nulls=True)
     rows = np.flatnonzero(is_joined.to_numpy(zero_copy_only=False))
     # Distinct texts of the columns that the program reads, of the rows that it joins.
@@ -398,7 +396,7 @@ def judged(
         accepted, why = False, "dates and numbers with digits of its own join whatever they are of"
     elif not options.named and _looks_up(program) and hits < _MIN_LISTED * smaller:
         accepted, why = False, "less than a third, and a list writes the same for whatever it knows"
-    elif accepted and options.max_luck < 1 and _fills_range(program, source):
+    elif accepted and _fills_range(program, source):
         accepted, why = (
             False,
             "its numbers fill a range, so that those of any other table would fit",

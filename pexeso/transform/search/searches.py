@@ -27,8 +27,7 @@ from pexeso.transform.joins.sides import Side
 from pexeso.transform.learning.examples_to_program import Effort, LearningOptions, learn_program
 from pexeso.transform.learning.finding import FindingOptions
 from pexeso.transform.programs.program import Program
-from pexeso.transform.search.candidates import Candidate, find_candidates
-from pexeso.transform.search.grams import QueryGrams
+from pexeso.transform.search.candidates import Candidate, QueryGrams, find_candidates
 from pexeso.transform.search.results import TransformMatch, TransformSearchResult
 from pexeso.transform.texts import MAX_LEARNED, cleaned, sample_texts
 from pexeso.transform.transformation import KINDS, Direction, TransformOptions, learn_transformation

@@ -9,13 +9,14 @@ import pytest
 
 import pexeso
 from pexeso.errors import ColumnNotFoundError, InputError, TableReadError
-from pexeso.joins.enrichment.gathering import SAID
+from pexeso.joins.enrichment.gathering import SAID, Column, column_by_key, column_of_lists, trimmed
 from pexeso.joins.mapping import PairColumns, make_mapping
 from pexeso.joins.matched_rows import find_rows
 from pexeso.joins.options import join_options
 from pexeso.joins.tables import join_table
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.results.matches import Pair
+from pexeso.store import arrays
 
 NORMALISER = Normaliser()
 
@@ -434,3 +435,25 @@ def test_numbers_are_read_by_the_mark_that_all_of_their_column_shows(tmp_path):
     mine = pd.DataFrame({"k": names})
     enriched = pexeso.enrich(index, mine, on="k")
     assert enriched.table["t.csv:sales"].tolist() == [1234, 2000, 2500, 7.25, 0.5]
+
+
+TEXTS = pa.array(["oslo", " rome ", "", None])
+
+
+def test_columns_are_the_same_with_wide_offsets(monkeypatch):
+    rows, key = pa.array([1, 0, 0, None, 3]), pa.array([0, 0, 0, None, 1], pa.int32())
+    lists = pa.array([["a", "b"], [], None, ["c"]], pa.list_(pa.string()))
+
+    def columns():
+        own = Column("text", trimmed(TEXTS)).take(rows)
+        again = Column("text", trimmed(own.cells))
+        return own, again, column_by_key(own, key), column_of_lists(lists, 0.5)
+
+    plain = columns()
+    monkeypatch.setattr(arrays, "MAX_BYTES", 1)
+    wide = columns()
+    assert [column.cells.to_pylist() for column in wide] == [
+        column.cells.to_pylist() for column in plain
+    ]
+    assert {column.cells.type for column in plain} == {pa.string()}
+    assert {column.cells.type for column in wide} == {pa.large_string()}

@@ -1,14 +1,19 @@
-"""Bands: worked examples of conversion and settings, division by size, tables by definition."""
+"""Hashes, bands and posting lists: worked examples, definitions, and what damaged ones say."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
+from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
+from synthetic_sets import NumberLists, ragged, some_of, vocabularies
 
 from pexeso.errors import IndexCorruptError
+from pexeso.runtime.threads import borrow_counters, give_back
+from pexeso.sets.containment import ensemble as lists_module
 from pexeso.sets.containment.bands import (
     BandTables,
     Tuner,
@@ -19,6 +24,15 @@ from pexeso.sets.containment.bands import (
     containment_of,
     jaccard_of,
     optimal_partitions,
+)
+from pexeso.sets.containment.ensemble import CsrLists
+from pexeso.sets.containment.hashing import (
+    EMPTY,
+    distinct_sorted,
+    hash_tokens,
+    seeds_of,
+    signatures,
+    similarities,
 )
 
 W1_QUERY = {"Ontario", "Toronto"}
@@ -263,3 +277,216 @@ def test_a_table_that_leads_out_of_the_index_is_refused(rows, by):
     damaged = BandTables(tables.values, tables.sets + np.int32(by))
     with pytest.raises(IndexCorruptError, match="names a set that there is not"):
         band_hits(damaged, signatures, signatures[0], np.array([[2, 4, 2]]), np.array([[1, rows]]))
+
+
+# By the reference implementation of XXH64, with seed 42.
+REFERENCE = {
+    "": 0x98B1582B0977E704,
+    "a": 0x88E4FE59ADF7B0CC,
+    "abc": 0x13C1D910702770E6,
+    "Zürich": 0xE1784902DE661C96,
+    "12345678": 0x5F3E6A93C99D6E02,
+    "Nova Scotia": 0x8B4B29509ADD5E7B,
+    "Kruger Inc., Québec": 0xEEECED2C3153E3AA,
+    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx": 0xE82DE6C821DF41DE,
+    "yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy": 0x483153DE51881DA4,
+    "Newfoundland and Labrador, Canada: Newfoundland and Labrador, Canada: Newfoundland and "
+    "Labrador, Canada: ": 0x5FD0C6CBE0D81089,
+}
+
+
+def test_hashes_are_those_of_the_reference_implementation():
+    hashes = hash_tokens(pa.array(list(REFERENCE)))
+    assert hashes.tolist() == list(REFERENCE.values())
+
+
+@given(st.lists(st.text(max_size=80), max_size=20), st.integers(0, 5))
+def test_hashes_do_not_depend_on_slices_or_the_width_of_offsets(texts, skip):
+    whole = hash_tokens(pa.array(texts, pa.large_string())).tolist()
+    assert hash_tokens(pa.array(texts, pa.string())[skip:]).tolist() == whole[skip:]
+
+
+@given(st.lists(st.lists(st.integers(0, 6) | st.just(2**64 - 1), max_size=8), max_size=8))
+def test_sets_are_sorted_and_made_distinct(sets):
+    offsets = np.concatenate([[0], np.cumsum([len(one) for one in sets])]).astype(np.int64)
+    hashes = np.array([token for one in sets for token in one], np.uint64)
+    kept, ends = distinct_sorted(hashes, offsets)
+    sorted_sets = [kept[a:b].tolist() for a, b in pairwise(ends)]
+    assert sorted_sets == [sorted(set(one)) for one in sets]
+    assert hashes.tolist() == [
+        token for one in sets for token in one
+    ]  # what was given is as it was
+
+
+def test_hashes_are_those_of_spark(spark):
+    from pyspark.sql import functions
+
+    texts = [letter * length for letter in ("a", "é", "語", "🙂") for length in range(65)]
+    texts += [f"Nova Scotia {n} \t\n\0 {n * 'x'}" for n in range(40)]
+    frame = spark.createDataFrame(
+        [(number, text) for number, text in enumerate(texts)], "number int, text string"
+    )
+    rows = frame.select("number", functions.xxhash64("text").alias("hash")).collect()
+    there = np.array([row.hash for row in sorted(rows, key=lambda row: row.number)], np.int64)
+    assert hash_tokens(pa.array(texts)).tolist() == there.view(np.uint64).tolist()
+
+
+SEEDS = seeds_of(16, seed=1)
+HASHED = st.lists(st.integers(0, 2**64 - 1), max_size=12)
+
+
+def mixed(number: int) -> int:
+    number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+    number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) % 2**64
+    return number ^ (number >> 31)
+
+
+def signed(*sets: list[int]) -> np.ndarray:
+    return signatures(*ragged([np.array(one, np.uint64) for one in sets]), SEEDS)
+
+
+@given(st.lists(HASHED, max_size=6))
+def test_a_signature_is_the_minimum_of_each_function(sets):
+    made = signed(*sets)
+    for row, tokens in zip(made, sets, strict=True):
+        expected = [
+            min((mixed(token ^ int(seed)) >> 32 for token in tokens), default=int(EMPTY))
+            for seed in SEEDS
+        ]
+        assert row.tolist() == expected
+
+
+def test_fewer_functions_are_a_beginning_of_more():
+    assert (seeds_of(64, 3)[:16] == seeds_of(16, 3)).all()
+    assert not (seeds_of(16, 4) == seeds_of(16, 3)).any()
+
+
+def test_acceptance_1_the_mean_error_of_200_pairs_is_that_of_the_binomial_distribution():
+    rng = np.random.default_rng(8)
+    m, sets, exact = 256, [], []
+    for _ in range(200):
+        pool = rng.integers(0, 2**63, 300, dtype=np.uint64)
+        begin, length = rng.integers(0, 150), rng.integers(50, 150)
+        sets += [pool[:150], pool[begin : begin + length]]
+        shared = max(0, 150 - begin) if begin + length > 150 else length
+        exact.append(shared / (150 + length - shared))
+    made = signatures(*ragged(sets), seeds_of(m, 1))
+    estimates = np.array(
+        [similarities(made, made[2 * i + 1], np.array([2 * i]))[0] for i in range(200)]
+    )
+    exact = np.array(exact)
+    assert np.abs(estimates - exact).mean() <= 1.2 * np.sqrt(exact * (1 - exact) / m).mean()
+    assert abs((estimates - exact).mean()) < 0.005
+
+
+HALF = 1 << 32
+TOKENS = st.sets(
+    st.integers(0, 40).map(lambda number: number * HALF) | st.just(2**64 - 1), max_size=20
+)
+
+
+def lists_of(sets):
+    return NumberLists(*ragged([np.array(sorted(one), np.uint64) for one in sets]))
+
+
+def found_by(query, needed):
+    sets, counts = query.at_least(needed)
+    return dict(zip(sets.tolist(), counts.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("entries_a_probe", [0, 1, 10**9])
+@given(st.lists(TOKENS, max_size=12), TOKENS, st.integers(1, 8))
+def test_sets_with_enough_tokens_are_found_whether_lists_are_read_on_or_sets_looked_into(
+    entries_a_probe, sets, query, needed
+):
+    lists = lists_of(sets)
+    looked = lists.look_up(np.array(sorted(query), np.uint64))
+    exact = {row: len(one & query) for row, one in enumerate(sets)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lists_module, "ENTRIES_A_PROBE", entries_a_probe)
+        assert found_by(looked, needed) == {
+            row: count for row, count in exact.items() if count >= needed
+        }
+    counts = looked.overlaps(np.arange(len(sets)), needed)
+    assert counts.tolist() == [count if count >= needed else -1 for count in exact.values()]
+    assert looked.size == len(query)
+    assert lists.sizes_of(np.arange(len(sets))).tolist() == [len(one) for one in sets]
+
+
+def test_entries_are_those_of_the_shortest_lists():
+    lists = lists_of([{1, 2, 3}, {1, 2}, {1, 5}])
+    query = lists.look_up(np.array([1, 2, 3, 4], np.uint64))
+    assert [query.n_entries(needed) for needed in (1, 2, 3, 4)] == [6, 3, 1, 0]
+
+
+def test_large_lists_against_numpy():
+    rng = np.random.default_rng(2)
+    words = vocabularies(4, rng, max_size=800)
+    sets = [np.unique(some_of(words[i % 4], rng)) for i in range(300)]
+    lists = NumberLists(*ragged(sets))
+    for query in sets[:20]:
+        exact = [len(np.intersect1d(query, one)) for one in sets]
+        for needed in (1, len(query) // 2 + 1, len(query)):
+            expected = {row: count for row, count in enumerate(exact) if count >= needed}
+            assert found_by(lists.look_up(query), needed) == expected
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"list_sets": [-1, 1, 1]},
+        {"list_sets": [0, 1, 2]},
+        {"token_offsets": [0, 1, 9]},
+        {"token_offsets": [0, -1, 3]},
+        {"set_offsets": [0, 9, 9]},
+        {"set_offsets": [5, 1, 0]},
+    ],
+)
+def test_arrays_that_lead_out_of_themselves_are_refused(monkeypatch, changed):
+    arrays = {
+        "token_offsets": [0, 1, 3],
+        "list_sets": [0, 0, 1],
+        "set_offsets": [0, 2, 3],
+        "set_tokens": [0, 1, 1],
+    }
+    narrow = ("list_sets", "set_tokens")
+    made = {
+        name: np.array(array, np.int32 if name in narrow else np.int64)
+        for name, array in (arrays | changed).items()
+    }
+    monkeypatch.setattr(lists_module, "ENTRIES_A_PROBE", 0)
+    query = CsrLists(SimpleNamespace(**made, n_sets=2)).query(np.array([0, 1]), 2)
+
+    def everything():
+        for needed in (1, 2):
+            query.at_least(needed)
+            query.overlaps(np.array([0, 1]), needed)
+
+    with pytest.raises(IndexCorruptError, match="leads out of it"):
+        everything()
+    assert not borrow_counters(2).any()  # what a failed search counted is not handed to the next
+
+
+@pytest.mark.parametrize("token", [-1, 2])
+def test_tokens_that_there_are_not_are_refused(token):
+    offsets, zeros = {"token_offsets": np.array([0, 1, 1])}, np.zeros(1, np.int32)
+    sets = {"set_offsets": np.array([0, 1]), "set_tokens": zeros}
+    lists = CsrLists(SimpleNamespace(**offsets, **sets, list_sets=zeros, n_sets=1))
+    with pytest.raises(IndexCorruptError):
+        lists.query(np.array([token]), 1)
+    with pytest.raises(IndexCorruptError):
+        lists.query(np.array([0]), 1).overlaps(np.array([1]), 1)
+
+
+def test_counters_are_lent_once_and_grow():
+    small = borrow_counters(3)
+    assert len(borrow_counters(2)) == 2
+    give_back(small)
+    large = borrow_counters(10)
+    assert len(large) == 10
+    give_back(large)
+    part = borrow_counters(4)
+    assert len(part) == 4
+    assert part.base is large
+    give_back(part)
+    assert borrow_counters(10) is large

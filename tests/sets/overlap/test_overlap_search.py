@@ -1,10 +1,13 @@
-"""Tests of JOSIE and MergeList against brute force on random lakes."""
+"""JOSIE and MergeList against brute force, what they read and cost, and the planner."""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_runs import EVERYTHING, examples, long_but
@@ -17,10 +20,22 @@ from overlap_lakes import (
     query_of,
     random_lake,
     random_query,
+    skewed_lake,
 )
 
-from pexeso.sets.overlap.josie import JosieRun, ReadCosts, josie
-from pexeso.sets.overlap.planner import merge_list
+from pexeso.errors import DeviceError, IndexCorruptError
+from pexeso.sets.overlap import batched
+from pexeso.sets.overlap.batched import BatchedMergeList
+from pexeso.sets.overlap.index import (
+    OverlapQuery,
+    build_index,
+    open_index,
+    query_of_tokens,
+    save_index,
+)
+from pexeso.sets.overlap.josie import JosieRun, ReadCosts, expected_matches, josie, rate_since_first
+from pexeso.sets.overlap.planner import Planner, merge_list
+from pexeso.store.arrays import FaultWatch
 
 LAKES = 40 if EVERYTHING else 12
 """How many random lakes a test draws."""
@@ -96,7 +111,6 @@ def check(sets, index, query, k, rng, /, **how):
     answer = stepped(index, query, k, costs, exclude, **how)
     assert answer.pairs() == truth
     assert josie(index, query_of(index, query), k, costs=costs, exclude=exclude).pairs() == truth
-    assert answer.n_asked == len(set(query))
     assert answer.reads.lists <= query_of(index, query).n_blocks
 
 
@@ -233,7 +247,196 @@ def test_what_no_set_has_and_what_is_empty(w1):
         assert search(empty, query_of(empty, ["a"]), 1, exclude=[4]).pairs() == []
 
 
-def test_containment_divides_by_all_that_was_asked(w1):
-    answer = josie(w1, query_of(w1, [*QUERY, "nowhere"]), 1)
-    assert answer.n_asked == 5
-    assert answer.containment.tolist() == [0.6]
+CHEAP_LISTS = ReadCosts(1, 0.00125, 1, 0.0017)
+DEAR_LISTS = ReadCosts(1, 0.001, 3, 0.02)
+
+
+@pytest.fixture(scope="module")
+def skewed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("skewed")
+    sets = skewed_lake(np.random.default_rng(0))
+    ids = np.repeat(np.arange(len(sets)), [len(tokens) for tokens in sets])
+    save_index(build_index(ids, pa.array(np.concatenate(sets)).cast(pa.large_string())), folder)
+    index = open_index(folder)
+    large = np.flatnonzero([50 <= len(tokens) <= 3000 for tokens in sets])
+    rows = np.random.default_rng(1).choice(large, 40, replace=False).tolist()
+    return index, [(row, query_of_tokens(index, index.suffix(row, 0))) for row in rows]
+
+
+def reads(skewed, k, costs):
+    index, queries = skewed
+    rows = []
+    for row, query in queries:
+        answers = [
+            josie(index, query, k, costs=costs, exclude=[row]),
+            merge_list(index, query, k, costs=costs, exclude=[row]),
+        ]
+        assert answers[0].pairs() == answers[1].pairs()
+        rows.append([[one.reads.cost, one.reads.lists] for one in answers])
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("costs", [CHEAP_LISTS, DEAR_LISTS])
+@pytest.mark.parametrize("k", [5, 10])
+def test_acceptance_10_josie_reads_less_than_counting_all_lists(skewed, costs, k):
+    work = reads(skewed, k, costs)
+    assert (work[:, 0, 0] <= work[:, 1, 0]).mean() >= 0.75
+    mean = work.mean(axis=0)
+    assert mean[0, 0] < mean[1, 0]
+    assert mean[0, 1] < mean[1, 1] * 2 / 3
+
+
+def test_a_step_that_costs_puts_reads_together(skewed):
+    index, queries = skewed
+    steps = {}
+    for step in (0, 50):
+        costs = ReadCosts(1, 0.00125, 1, 0.0017, step=step)
+        steps[step] = 0
+        for row, query in queries:
+            run = JosieRun(index, query, 10, costs, [row])
+            while run.step():
+                steps[step] += 1
+    assert steps[50] < 0.6 * steps[0]
+
+
+def test_before_a_threshold_as_many_sets_are_read_as_a_step_is_worth(skewed):
+    index, queries = skewed
+    first = {}
+    for step in (0, 10):
+        costs, read = ReadCosts(1, 0, 1, 0, step=step), []
+        for row, query in queries:
+            run = JosieRun(index, query, 3, costs, [row])
+            run.sets = 18
+            while run.step() and not run.best.full:
+                pass
+            read.append(run.reads.sets)
+        first[step] = max(read)
+    assert first == {0: 3, 10: 18}
+
+
+@pytest.mark.parametrize("max_counts", [1, 500, 1 << 24])
+def test_the_batched_merge_gives_the_same_answers(max_counts, monkeypatch):
+    monkeypatch.setattr(batched, "MAX_COUNTS", max_counts)
+    rng = np.random.default_rng(8)
+    for _ in range(15 if EVERYTHING else 5):
+        sets = random_lake(rng)
+        index = index_of(sets)
+        texts = [random_query(rng, sets) for _ in range(7)] + [[]]
+        queries = [query_of(index, some) for some in texts]
+        exclude = [
+            rng.choice(list(sets), 2).tolist() if rng.random() < 0.5 else [] for _ in queries
+        ]
+        for k in (1, 5, 20, 500):
+            merged = BatchedMergeList(index)
+            answers = merged.search(queries, k, exclude=exclude)
+            floored = merged.search(queries, k, exclude=exclude, at_least=3)
+            assert [one.pairs() for one in floored] == [
+                [pair for pair in one.pairs() if pair[1] >= 3] for one in answers
+            ]
+            alone = [
+                josie(index, query, k, exclude=ids)
+                for query, ids in zip(queries, exclude, strict=True)
+            ]
+            assert [one.pairs() for one in answers] == [one.pairs() for one in alone]
+            assert [one.reads.lists for one in answers] == [query.n_blocks for query in queries]
+
+
+@pytest.mark.gpu
+def test_the_batched_merge_is_the_same_on_a_gpu():
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    rng = np.random.default_rng(9)
+    sets = random_lake(rng)
+    index = index_of(sets)
+    queries = [query_of(index, random_query(rng, sets)) for _ in range(20)]
+    there, here = (
+        BatchedMergeList(index, device).search(queries, 10, [()] * 20) for device in ("cuda", "cpu")
+    )
+    assert [one.pairs() for one in there] == [one.pairs() for one in here]
+
+
+def test_a_batch_of_nothing_and_an_empty_index():
+    merged = BatchedMergeList(index := index_of({}))
+    assert merged.search([], 3, []) == []
+    assert merged.search([query_of(index, ["a"])], 3, [()])[0].pairs() == []
+
+
+def test_the_batched_merge_refuses_what_it_cannot_do():
+    index = index_of({1: "ab", 2: "b"})
+    with pytest.raises(DeviceError, match="cannot be held on the device 'toaster'"):
+        BatchedMergeList(index, "toaster")
+    index.list_sets[0] = 9
+    with pytest.raises(IndexCorruptError, match="names a set"):
+        BatchedMergeList(index)
+    index.list_sets[0] = 0
+    index.token_offsets[1] = 99
+    with pytest.raises(IndexCorruptError, match="lead out of it"):
+        BatchedMergeList(index)
+
+
+def test_the_planner_gives_one_answer_whichever_way_it_goes(skewed):
+    index, queries = skewed
+    ways = set()
+    for wait in (0, 1e5):
+        planner = Planner(wait=wait)
+        for row, query in queries[:15]:
+            answer = planner.search(index, query, 10, exclude=[row], at_least=3)
+            assert answer.pairs() == merge_list(index, query, 10, exclude=[row], at_least=3).pairs()
+            ways.add(planner.choose(index, query, 10))
+    assert ways == {"josie", "merge_list"}
+
+
+def test_the_planner_counts_short_lists_and_searches_long_ones():
+    tokens = np.arange(100)
+    short, long = (
+        OverlapQuery(tokens, tokens + 1, tokens + 1, np.full(100, f)) for f in (5, 200_000)
+    )
+    for n_sets, query, way in (
+        (100, short, "merge_list"),
+        (10**6, long, "josie"),
+        (10**6, short, "merge_list"),
+    ):
+        assert Planner().choose(SimpleNamespace(n_sets=n_sets), query, 10) == way
+    assert Planner().choose(SimpleNamespace(n_sets=10**6), long, 10**6) == "merge_list"
+
+
+def test_what_a_disk_adds_is_measured_in_a_few_reads(skewed, monkeypatch):
+    index, queries = skewed
+    monkeypatch.setattr(FaultWatch, "missing", lambda self: True)
+    ticks = iter([0.0, 0.016, 10.0, 10.2])
+    planner = Planner.measured(index, clock=lambda: next(ticks))
+    assert planner.wait == pytest.approx(100)
+    assert planner.per_byte == pytest.approx(0.2e6 / (4 << 16))
+    assert (
+        planner.search(index, queries[0][1], 5).pairs()
+        == merge_list(index, queries[0][1], 5).pairs()
+    )
+    assert planner.choose(index, queries[0][1], 5) == "josie"
+    monkeypatch.setattr(FaultWatch, "missing", lambda self: False)
+    assert Planner.measured(index) == Planner.measured(index_of({})) == Planner()
+
+
+@given(st.integers(0, 10**6))
+def test_what_is_held_by_chance_is_near_its_definition(seed):
+    rng = np.random.default_rng(seed)
+    n_lists, largest = int(rng.integers(1, 200)), int(10 ** rng.uniform(0, 5))
+    rest, n_pairs = rng.integers(0, largest + 1, 20), int(rng.integers(100, 10**7))
+    frequencies, weights = np.sort(rng.integers(1, n_pairs, n_lists)), rng.integers(1, 4, n_lists)
+    estimates = expected_matches(rest, frequencies, weights, n_pairs)
+    exact = np.array(
+        [((1 - np.exp(-z * frequencies / n_pairs)) * weights).sum() for z in rest.tolist()]
+    )
+    assert estimates == pytest.approx(exact, rel=0.25, abs=2)
+    assert (estimates[rest == 0] == 0).all()
+    assert (estimates <= weights.sum() + 1e-9).all()
+
+
+def test_matches_since_the_first_do_not_count_the_first():
+    w = SimpleNamespace(count=np.array([1, 1, 5]), first=np.array([4, 1, 1]))
+    assert rate_since_first(w, 4).tolist() == [0, 0, 0.8]
+
+
+def test_no_read_costs_less_than_the_least_but_reading_nothing_does():
+    disk = ReadCosts(-9.42, 0.00125, 1.01, 0.00166, min_cost=1.0)
+    assert disk.of_sets(np.array([0, 1, 100_000])).tolist() == pytest.approx([0, 1, 115.58])
+    assert ReadCosts(-5, 1, -5, 1, min_cost=2).of_lists(np.array([1, 10])).tolist() == [2, 5]

@@ -16,8 +16,7 @@ from pexeso.errors import InputError
 from pexeso.faces.cli.main import cli
 from pexeso.index import build_index, open_index
 from pexeso.semantic.open_index import open_without_models
-from pexeso.transform.search.candidates import find_candidates, order_of
-from pexeso.transform.search.grams import QueryGrams
+from pexeso.transform.search.candidates import QueryGrams, find_candidates, order_of
 from pexeso.transform.search.searches import TransformSearches
 
 FIRST = [
