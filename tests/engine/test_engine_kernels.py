@@ -90,6 +90,13 @@ def test_searches_find_what_plain_loops_find(
     left_out = torch.tensor([column in out for column in range(len(case.columns))])
     assert search(case, kernel, max_pairs, left_out, min_count=needed) == case.joinable(needed, out)
     assert search(case, kernel, max_pairs, left_out, k=k) == case.best(k, 1, out)
+    partition, vectors, weights, _ = case.arguments()
+    for goal, right in (
+        ({"min_count": needed}, case.joinable(needed, out)),
+        ({"min_count": needed, "k": k}, case.best(k, needed, out)),
+    ):
+        exact = exact_partition(partition, vectors, weights, Goal(case.tau, **goal), left_out)
+        assert as_dict(exact) == right
 
 
 def draw_batch(rng: np.random.Generator, n_values: int) -> list[BatchQuery]:

@@ -144,7 +144,7 @@ def test_levels_slabs_and_lists_that_grow(monkeypatch, map_name):
     monkeypatch.setattr(search, "SLAB", 16)
     monkeypatch.setattr(workspace, "FIRST_ROOM", dict.fromkeys(workspace.FIRST_ROOM, 1))
     rng = np.random.default_rng(6)
-    case = draw_case(rng, grid(map_name), 6, 1100, 12, 40, "clustered", "paper")
+    case = draw_case(rng, grid(map_name), 6, 1100, 12, 20, "clustered", "paper")
     assert case.partition.blocks.n_levels > 1
     check_matches(case)
     given = search_partition(

@@ -138,7 +138,7 @@ def test_codes_are_tested_by_products(monkeypatch, dims, n_axes, size, grouped_f
     monkeypatch.setattr(search, "MATCHING_LEMMAS", frozenset())
     rng = np.random.default_rng(dims + n_axes + size)
     options = PartitionLayoutOptions(map="projection", n_axes=min(n_axes, dims), block_size=size)
-    case = draw_case(rng, options, dims, 6 * size, 10, 24, "clustered", "middle")
+    case = draw_case(rng, options, dims, 6 * size, 10, 18, "clustered", "middle")
     stats = check_matches(case)
     assert 0 < stats.candidates <= stats.vectors_touched < len(case.query) * len(case.vectors)
     check_search(case)
@@ -324,7 +324,7 @@ def test_partitions_are_launched_before_the_first_is_read(map_name, monkeypatch)
     options = PartitionLayoutOptions(
         map=map_name, n_axes=3 if map_name == "projection" else None, block_size=16
     )
-    cases = [draw_case(rng, options, 9, n, 12, 8, "clustered", "middle") for n in (40, 20, 60)]
+    cases = [draw_case(rng, options, 9, n, 12, 8, "clustered", "middle") for n in (40, 10, 20)]
     query, weights = cases[0].query.copy(), cases[0].weights.copy()
     query[1], weights[2] = 0, 0
     cases = [replace(case, query=query, weights=weights, tau=cases[0].tau) for case in cases]
