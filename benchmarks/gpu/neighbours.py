@@ -15,11 +15,10 @@ import torch
 
 from benchmarks.matching import Pairs as DecidedPairs
 from benchmarks.matching import decide_candidates
-from pexeso.engine.kernel import Kernel, Pairs, Query, Threshold, merge_by_query
+from pexeso.engine.kernel import Kernel, Pairs, Query, merge_by_query
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.kernels.torch_kernel import Descent, TorchKernel
 from pexeso.engine.metrics import product_band
-from pexeso.engine.partition import Partition
 from pexeso.engine.stats import SearchStats
 
 if TYPE_CHECKING:
@@ -176,16 +175,10 @@ class FaissKernel(TorchKernel):
 
     name = FAISS
 
-    def candidates(
-        self,
-        partition: Partition,
-        query: Query,
-        threshold: Threshold,
-        max_pairs: int,
-        stats: SearchStats,
-    ) -> Pairs | None:
+    def candidates(self, query: Query, max_pairs: int, stats: SearchStats) -> Pairs | None:
+        partition = query.partition
         alive = torch.zeros(len(partition.blocks), dtype=torch.bool, device=partition.device)
-        for _, blocks in Descent(partition, query, threshold, stats).surviving_blocks():
+        for _, blocks in Descent(query, stats).surviving_blocks():
             alive[blocks] = True
         parts: list[tuple[torch.Tensor, torch.Tensor]] = []
         n_found, size = 0, partition.blocks.size
@@ -199,7 +192,7 @@ class FaissKernel(TorchKernel):
             stats.vectors_touched += len(rows) * len(query)
             stats.bytes_read += len(rows) * partition.vector_bytes
             search = _SEARCHES[partition.device.type]
-            queries, positions = search(query.vectors, vectors, threshold.tau)
+            queries, positions = search(query.vectors, vectors, query.threshold.tau)
             parts.append((queries.int(), rows[positions].int()))
             n_found += len(positions)
             if n_found > max_pairs:

@@ -10,7 +10,6 @@ numbers for each task, a task one range.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -68,14 +67,6 @@ _BATCH_ROWS = 1 << 17
 Rows = Callable[[Any], pa.Table]
 
 
-@dataclass(frozen=True)
-class Sorted:
-    """What was written of one kind: its rows, and those without a reason why they are left out."""
-
-    n_rows: int
-    n_kept: int
-
-
 def write_sorted(
     workers: Workers,
     kind: str,
@@ -87,8 +78,8 @@ def write_sorted(
     n_rows: int,
     n_bytes: int,
     first_id: int | None = None,
-) -> Sorted:
-    """Write the catalog of one kind as sorted files, ``tables-00000.parquet``, ...
+) -> int:
+    """Write the catalog of one kind as sorted files, and return how many rows are not left out.
 
     Columns that are kept are numbered from `first_id` on, without a gap, in the order of table,
     name and position by code point, and `IDS` in the scratch folder has them by the item that they
@@ -113,16 +104,12 @@ def write_sorted(
     write = partial(_write_range, kind=kind, placed=scratch / kind, n_ranges=shape[0])
     write = partial(write, catalog=catalog, n_items=len(items))
     run_tasks(workers, write, shares, scratch, Needs(n_bytes))
-    return Sorted(*map(int, counts.sum(axis=0)))
+    return int(counts[:, 1].sum())
 
 
 def _sample(item: Any, attempt: Attempt, *, read: Rows, share: float) -> pa.Array:
-    names = _one_array(read(item)["table"].unique())
+    names = read(item)["table"].unique()
     return names.filter(pa.array(hash_rows(names).view(np.uint64) < share * 2.0**64))
-
-
-def _one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
 def _split(
@@ -192,22 +179,15 @@ def write_catalog(
     have the same column.
     """
     empty_folder(catalog)
-    tables, others = record_files(records, "table"), parquet_files(skipped)
-    write_sorted(
-        workers,
-        TABLES,
-        _pairs(tables, others),
-        _read_tables,
-        catalog,
-        folder,
-        n_rows=n_rows_of([*tables, *others]),
-        n_bytes=n_bytes_of([*tables, *others]),
-    )
+    files = [*record_files(records, "table"), *parquet_files(skipped)]
+    read = partial(_read_tables, skipped=skipped)
+    n_rows, n_bytes = n_rows_of(files), n_bytes_of(files)
+    write_sorted(workers, TABLES, files, read, catalog, folder, n_rows=n_rows, n_bytes=n_bytes)
     files = record_files(records, "column")
-    columns = write_sorted(
+    n_columns = write_sorted(
         workers,
         COLUMNS,
-        [[path] for path in files],
+        files,
         _read_columns,
         catalog,
         folder,
@@ -223,25 +203,21 @@ def write_catalog(
     numbered = [(items[path.name], path) for path in files]
     counts, _ = run_tasks(workers, post, numbered, folder, Needs(n_bytes_of(files)))
     return {
-        "columns": columns.n_kept,
+        "columns": n_columns,
         "postings": sum(counts),
         "values": write_distinct(workers, folder, n_buckets),
     }
 
 
-def _pairs(tables: list[Path], others: list[Path]) -> list[tuple[bool, Path]]:
-    return [*((True, path) for path in tables), *((False, path) for path in others)]
+def _read_tables(path: Path, *, skipped: Path) -> pa.Table:
+    if path.parent == skipped:
+        return pq.ParquetFile(path).read(columns=["table", "reason"])
+    return read_record_files([path], TABLES_SCHEMA.names)
 
 
-def _read_tables(item: tuple[bool, Path]) -> pa.Table:
-    is_record, path = item
-    if is_record:
-        return read_record_files([path], TABLES_SCHEMA.names)
-    return pq.ParquetFile(path).read(columns=["table", "reason"])
-
-
-def _read_columns(paths: list[Path]) -> pa.Table:
-    return read_record_files(paths, [name for name in COLUMNS_SCHEMA.names if name != "column_id"])
+def _read_columns(path: Path) -> pa.Table:
+    names = [name for name in COLUMNS_SCHEMA.names if name != "column_id"]
+    return read_record_files([path], names)
 
 
 def _post(

@@ -218,9 +218,9 @@ def judged(
         change = _judgement(batch, compare, stale_formats, max_bytes, to_read)
         doubtful = batch.filter(pc.equal(change, _DOUBTFUL))
         if len(doubtful):
-            compared = pa.Table.from_batches(compare_contents(iter([doubtful]), root=root))
-            positions = pc.index_in(batch["table"], value_set=compared["table"].combine_chunks())
-            change = pc.coalesce(compared["change"].combine_chunks().take(positions), change)
+            is_other = pc.is_in(batch["table"], value_set=changed_contents(doubtful, root=root))
+            compared = pc.if_else(is_other, CHANGED, UNCHANGED)
+            change = pc.if_else(pc.equal(change, _DOUBTFUL), compared, change)
         was_table = pc.and_not(batch["known"].fill_null(False), batch["old_reason"].is_valid())
         opened = pc.and_(was_table, pc.is_in(change, value_set=pa.array([CHANGED, REREAD])))
         closed = closed_files(batch.filter(opened), root=root)
@@ -229,16 +229,15 @@ def judged(
         yield rows.filter(pc.not_equal(change, _KNOWN_SKIPPED)).cast(_JUDGED)
 
 
-def compare_contents(batches: Batches, *, root: Path | Location) -> Batches:
-    """Compare the files of a listing with their old fingerprints; yield table and change."""
+def changed_contents(batch: pa.RecordBatch, *, root: Path | Location) -> pa.Array:
+    """Return the names of the tables of a listing that have other fingerprints than before."""
+    changed = []
     with TablesInTurn() as tables:
-        for row in (row for batch in batches for row in rows_by_file(batch)):
+        for row in rows_by_file(batch):
             path = path_from_text(root, row["path"])
-            fingerprint = tables.fingerprint(path, row["member"], row["reading"])
-            same = fingerprint == row["old_fingerprint"]
-            yield pa.RecordBatch.from_pydict(
-                {"table": [row["table"]], "change": ["unchanged" if same else "changed"]}
-            )
+            if tables.fingerprint(path, row["member"], row["reading"]) != row["old_fingerprint"]:
+                changed.append(row["table"])
+    return pa.array(changed, pa.string())
 
 
 def closed_files(batch: pa.RecordBatch, *, root: Path | Location) -> pa.Array:

@@ -22,8 +22,8 @@ import torch
 from pexeso.engine.options import BLOCK_SIZE
 
 if TYPE_CHECKING:
-    from pexeso.engine.kernel import Kernel, Query, Threshold
-    from pexeso.engine.partition import Pages, Partition
+    from pexeso.engine.kernel import Kernel, Query
+    from pexeso.engine.partition import Pages
 
 
 FANOUT = 16  # boxes of a group
@@ -128,17 +128,16 @@ class Blocks:
         for name, array_rows in (("vectors", rows), ("block_codes", block), ("boxes", group)):
             pages.want(name, torch.unique(array_rows))
 
-    def fetch(
-        self, partition: Partition, query: Query, threshold: Threshold, kernel: Kernel
-    ) -> None:
+    def fetch(self, query: Query, kernel: Kernel) -> None:
+        pages = query.partition.pages
         if self.n_levels > 1:
-            groups = kernel.boxes_marked(partition, query, threshold, self.n_levels - 2)
+            groups = kernel.boxes_marked(query, self.n_levels - 2)
             if groups is None:
                 return
-            partition.pages.want("boxes", groups + int(self.starts[-2]))
-        surviving = kernel.boxes_marked(partition, query, threshold, self.n_levels - 1)
+            pages.want("boxes", groups + int(self.starts[-2]))
+        surviving = kernel.boxes_marked(query, self.n_levels - 1)
         if surviving is not None:
-            partition.pages.want("block_codes", surviving)
+            pages.want("block_codes", surviving)
 
     def corners_of(self, blocks: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return lower and upper corners of the boxes of some blocks, float32 (p, A) each.

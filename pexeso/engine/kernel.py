@@ -33,7 +33,7 @@ _OFF = 1e15  # farther than anything, and finite when squared in float32
 
 @dataclass(frozen=True)
 class Query:
-    """The distinct values of a query column in one partition's space.
+    """The distinct values of a query column in one partition's space, and what is near to them.
 
     Attributes
     ----------
@@ -44,6 +44,8 @@ class Query:
         How often each value occurs in the column, at least 1.
     """
 
+    partition: Partition
+    threshold: Threshold
     vectors: torch.Tensor
     mapped: torch.Tensor
     weights: torch.Tensor
@@ -55,7 +57,10 @@ class Query:
         return len(self.weights)
 
     def take(self, members: torch.Tensor | slice) -> Query:
-        return Query(self.vectors[members], self.mapped[members], self.weights[members], self.total)
+        return Query(
+            self.partition, self.threshold, self.vectors[members], self.mapped[members],
+            self.weights[members], self.total,
+        )  # fmt: skip
 
     def real(self) -> Query:
         """Return the values that can match something: all of them."""
@@ -182,7 +187,7 @@ class Kernel(ABC):
 
     def search_all(
         self,
-        searches: Sequence[tuple[Partition, Query, Threshold]],
+        queries: Sequence[Query],
         min_count: int,
         max_pairs: int,
         stats: SearchStats,
@@ -192,20 +197,16 @@ class Kernel(ABC):
         Of each all columns with `min_count` matching query values or more are returned with their
         counts, int64 (r,) each, in any order. Or None: the steps below are taken.
         """
-        return [None] * len(searches)
+        return [None] * len(queries)
 
-    def blocks_reached(
-        self, partition: Partition, query: Query, threshold: Threshold, stats: SearchStats
-    ) -> torch.Tensor | None:
+    def blocks_reached(self, query: Query, stats: SearchStats) -> torch.Tensor | None:
         """Count the summary's boxes near each query value, int64 (n,).
 
         None is returned where that costs more than it helps.
         """
         return None
 
-    def boxes_marked(
-        self, partition: Partition, query: Query, threshold: Threshold, level: int
-    ) -> torch.Tensor | None:
+    def boxes_marked(self, query: Query, level: int) -> torch.Tensor | None:
         """Return the boxes of a level that any query value will walk below, int64, ascending.
 
         None is returned where a kernel cannot determine them.
@@ -213,26 +214,12 @@ class Kernel(ABC):
         return None
 
     @abstractmethod
-    def candidates(
-        self,
-        partition: Partition,
-        query: Query,
-        threshold: Threshold,
-        max_pairs: int,
-        stats: SearchStats,
-    ) -> Pairs | None:
+    def candidates(self, query: Query, max_pairs: int, stats: SearchStats) -> Pairs | None:
         """Find the pairs that boxes and mapped coordinates leave (L1 to L6); None if too many."""
 
     @abstractmethod
-    def count(
-        self,
-        partition: Partition,
-        pairs: Pairs,
-        members: torch.Tensor,
-        weights: torch.Tensor,
-        counts: Counts | None,
-    ) -> Counts:
-        """Add to each column's possible count the weight of the members with a pair in it."""
+    def count(self, query: Query, pairs: Pairs, counts: Counts | None) -> Counts:
+        """Add to each column's possible count the weight of the values with a pair in it."""
 
     def release(self, counts: Counts) -> None:  # noqa: B027  most keep nothing
         """Take back counts, to be used again."""
@@ -243,11 +230,9 @@ class Kernel(ABC):
     @abstractmethod
     def verify(
         self,
-        partition: Partition,
         query: Query,
         pairs: Pairs,
         members: torch.Tensor,
-        threshold: Threshold,
         counts: Counts,
         limits: Limits,
         stats: SearchStats,
@@ -258,14 +243,7 @@ class Kernel(ABC):
         """
 
     @abstractmethod
-    def matches(
-        self,
-        partition: Partition,
-        query: Query,
-        pairs: Pairs,
-        threshold: Threshold,
-        stats: SearchStats,
-    ) -> Pairs:
+    def matches(self, query: Query, pairs: Pairs, stats: SearchStats) -> Pairs:
         """Keep the pairs that match."""
 
     @abstractmethod

@@ -204,9 +204,10 @@ class Partition:
         return cls(options, vectors, chosen, cells, value_columns, column_values, pages)
 
 
-def fetch_cells(partition: Partition, query: Query, threshold: Threshold, kernel: Kernel) -> None:
+def fetch_cells(query: Query, kernel: Kernel) -> None:
+    partition = query.partition
     if partition.missing_pages is not None and len(query) and partition.n_values:
-        partition.cells.fetch(partition, query, threshold, kernel)
+        partition.cells.fetch(query, kernel)
 
 
 def fetch_postings(partition: Partition, pairs: Pairs) -> None:

@@ -42,8 +42,8 @@ OPTIONS = PartitionLayoutOptions(map="projection", n_axes=7)
 class WrongKernel(TorchKernel):
     """Forgets the columns it finds."""
 
-    def count(self, partition, pairs, members, weights, counts):
-        counts = super().count(partition, pairs, members, weights, counts)
+    def count(self, query, pairs, counts):
+        counts = super().count(query, pairs, counts)
         counts.touched = counts.touched[:0]
         return counts
 

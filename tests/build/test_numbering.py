@@ -6,7 +6,6 @@ import pytest
 
 from pexeso.build import catalog_writer
 from pexeso.build.catalog_writer import (
-    Sorted,
     read_record_files,
     record_files,
     write_catalog,
@@ -42,14 +41,14 @@ def records():
 
 
 def sorted_files(kind, tables, folder, **options):
-    """Write tables, each of a task of its own, and return the rows of all files and what is said.
+    """Write tables, each of a task of its own; return the rows of the files, and how many are kept.
 
     The files lie in a folder of their own.
     """
     catalog, scratch = folder / "catalog", folder / "scratch"
     for place in (catalog, scratch):
         place.mkdir(exist_ok=True)
-    written = write_sorted(
+    n_kept = write_sorted(
         LocalWorkers(),
         kind,
         tables,
@@ -62,7 +61,7 @@ def sorted_files(kind, tables, folder, **options):
     )
     paths = sorted(catalog.glob(f"{kind}-*.parquet"))
     assert [path.name for path in paths] == [part_name(kind, n) for n in range(len(paths))]
-    return [pq.read_table(path) for path in paths], written
+    return [pq.read_table(path) for path in paths], n_kept
 
 
 @pytest.mark.parametrize("rows_per_file", [1000, 8, 1])
@@ -70,7 +69,7 @@ def test_columns_are_numbered_in_one_order(tmp_path, monkeypatch, rows_per_file)
     monkeypatch.setattr(catalog_writer, "ROWS_PER_FILE", rows_per_file)
     table, rows = records()
     parts = [table.slice(0, 5), table.slice(5, 20), table.slice(25)]
-    files, written = sorted_files(COLUMNS, parts, tmp_path, first_id=40)
+    files, n_kept = sorted_files(COLUMNS, parts, tmp_path, first_id=40)
     assert (len(files) > 1) == (rows_per_file < 1000)
     columns = pa.concat_tables(files)
     assert columns.schema.equals(COLUMNS_SCHEMA)
@@ -82,7 +81,7 @@ def test_columns_are_numbered_in_one_order(tmp_path, monkeypatch, rows_per_file)
         )
         next_id += kept
     assert columns.to_pylist() == expected
-    assert (written.n_rows, written.n_kept) == (len(rows), next_id - 40)
+    assert n_kept == next_id - 40
 
 
 def test_files_end_at_the_same_rows_however_many_tasks_there_are(tmp_path, monkeypatch):
@@ -106,11 +105,11 @@ def test_tables_and_what_is_none_are_in_one_order(tmp_path, monkeypatch):
     ]
     skipped = pa.table({"table": ["b.txt", "A.doc"], "reason": ["no table"] * 2})
     tables = [pa.Table.from_pylist(rows, schema=TABLES_SCHEMA), skipped]
-    files, written = sorted_files(TABLES, tables, tmp_path)
+    files, n_kept = sorted_files(TABLES, tables, tmp_path)
     table = pa.concat_tables(files)
     assert table.schema.equals(TABLES_SCHEMA)
     assert table["table"].to_pylist() == sorted([*NAMES, "b.txt", "A.doc"])
-    assert (written.n_rows, written.n_kept) == (8, 6)
+    assert n_kept == 6
     assert table.to_pylist()[0] == {
         **dict.fromkeys(TABLES_SCHEMA.names),
         "table": "A.doc",
@@ -130,7 +129,7 @@ def test_ids_that_columns_have_are_left(tmp_path):
 @pytest.mark.parametrize("tables", [[], [records()[0].slice(0, 0)]])
 def test_no_row_is_an_empty_file(tmp_path, tables):
     [columns], written = sorted_files(COLUMNS, tables, tmp_path, first_id=0)
-    assert written == Sorted(0, 0)
+    assert written == 0
     assert columns.schema.equals(COLUMNS_SCHEMA)
     assert len(columns) == 0
 

@@ -313,18 +313,15 @@ def as_dict(answer: tuple[torch.Tensor, torch.Tensor]) -> dict[int, int]:
     return dict(zip(columns.tolist(), counts.tolist(), strict=True))
 
 
-def real_query(case: Case) -> tuple[Query, np.ndarray]:
+def real_query(case: Case, lemmas: frozenset[Lemma] = ALL_LEMMAS) -> tuple[Query, np.ndarray]:
     """Return the query as the engine maps it, and its matches with stored rows, bool (n, N)."""
     real = case.query.any(1)
     vectors = torch.from_numpy(case.query[real])
-    query = Query(
-        vectors, case.partition.map.map(vectors), torch.from_numpy(case.weights[real]), case.total
-    )
+    partition, mapped = case.partition, case.partition.map.map(vectors)
+    threshold = Threshold(case.tau, max(slack(mapped), partition.slack), lemmas)
+    weights = torch.from_numpy(case.weights[real])
+    query = Query(partition, threshold, vectors, mapped, weights, case.total)
     return query, case.matches[real][:, case.order]
-
-
-def threshold_of(case: Case, query: Query, lemmas: frozenset[Lemma] = ALL_LEMMAS) -> Threshold:
-    return Threshold(case.tau, max(slack(query.mapped), case.partition.slack), lemmas)
 
 
 def kernel_named(name: str) -> Kernel:

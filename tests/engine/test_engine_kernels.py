@@ -21,7 +21,6 @@ from engine_lakes import (
     smallest_count,
     sphere,
     threads_of_torch,
-    threshold_of,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,7 +34,7 @@ from pexeso.engine.dense.search import (
     search_batch_partition,
     search_partition,
 )
-from pexeso.engine.kernel import Kernel, Pairs, Query, Threshold, pairs_by_query
+from pexeso.engine.kernel import Kernel, Pairs, pairs_by_query
 from pexeso.engine.kernels import compiled
 from pexeso.engine.kernels.choice import choose_kernel
 from pexeso.engine.maps import PivotMap
@@ -91,6 +90,13 @@ def test_searches_find_what_plain_loops_find(
     left_out = torch.tensor([column in out for column in range(len(case.columns))])
     assert search(case, kernel, max_pairs, left_out, min_count=needed) == case.joinable(needed, out)
     assert search(case, kernel, max_pairs, left_out, k=k) == case.best(k, 1, out)
+    partition, vectors, weights, _ = case.arguments()
+    for goal, right in (
+        ({"min_count": needed}, case.joinable(needed, out)),
+        ({"min_count": needed, "k": k}, case.best(k, needed, out)),
+    ):
+        exact = exact_partition(partition, vectors, weights, Goal(case.tau, **goal), left_out)
+        assert as_dict(exact) == right
 
 
 def draw_batch(rng: np.random.Generator, n_values: int) -> list[BatchQuery]:
@@ -218,11 +224,9 @@ def test_a_batch_compares_each_distinct_value_once(kernel):
 def candidates(
     case: Case, kernel: Kernel, lemmas: frozenset[Lemma] = ALL_LEMMAS, max_pairs: int = MANY
 ) -> tuple[Pairs | None, SearchStats]:
-    query, _ = real_query(case)
+    query, _ = real_query(case, lemmas)
     stats = SearchStats()
-    return kernel.candidates(
-        case.partition, query, threshold_of(case, query, lemmas), max_pairs, stats
-    ), stats
+    return kernel.candidates(query, max_pairs, stats), stats
 
 
 def can_walk(case: Case) -> bool:
@@ -278,7 +282,7 @@ def test_matches_are_the_true_pairs_in_the_order_of_the_candidates(kernel, case)
         return
     query, truth = real_query(case)
     pairs, stats = candidates(case, kernel)
-    matches = kernel.matches(case.partition, query, pairs, threshold_of(case, query), stats)
+    matches = kernel.matches(query, pairs, stats)
     expected = [
         (row, max(value, ~value)) for row, value in listed(pairs) if truth[row, max(value, ~value)]
     ]
@@ -350,7 +354,7 @@ def test_our_kernels_prune_and_accept_wherever_the_codes_suffice_and_nowhere_els
     if not can_walk(case):
         return
     query, _ = real_query(case)
-    limit, points = threshold_of(case, query), pad_axes(query.mapped).double()[:, None]
+    limit, points = query.threshold, pad_axes(query.mapped).double()[:, None]
     reach, room = case.tau + limit.slack, limit.slack / 2
     lower_bounds = interval_bounds(case, points)
     upper_bounds = most_by_boxes(case, points, query.mapped.shape[1])
@@ -381,15 +385,13 @@ def test_more_threads_find_the_same_pairs(kernel, case, threads):
         return
     query, _ = real_query(case)
     one, work = candidates(case, kernel)
-    matches = kernel.matches(case.partition, query, one, threshold_of(case, query), SearchStats())
+    matches = kernel.matches(query, one, SearchStats())
     with pytest.MonkeyPatch.context() as patch, threads_of_torch(threads):
         if kernel.name == "compiled":
             patch.setattr("pexeso.engine.kernels.compiled._TESTS_A_TASK", 1)
             patch.setattr("pexeso.engine.kernels.compiled._PAIRS_A_TASK", 1)
         more, shared_work = candidates(case, kernel)
-        again = kernel.matches(
-            case.partition, query, more, threshold_of(case, query), SearchStats()
-        )
+        again = kernel.matches(query, more, SearchStats())
     assert sorted(listed(more)) == sorted(listed(one))
     assert sorted(listed(again)) == sorted(listed(matches))
     assert shared_work.candidates == work.candidates
@@ -409,9 +411,8 @@ WALKS = (
 def test_a_walk_counts_its_work_and_says_when_pairs_do_not_fit(n, lemmas, chosen):
     options = PartitionLayoutOptions(map=chosen, block_size=1, n_axes=3)
     case = draw_case(np.random.default_rng(n), options, 4, n, 3, 3, "uniform", "paper")
-    query, _ = real_query(case)
-    threshold = threshold_of(case, query, lemmas)
-    view = compiled._walk_view(case.partition, query, threshold)
+    query, _ = real_query(case, lemmas)
+    view = compiled._walk_view(query)
     n_groups = int(case.partition.blocks.starts[1])
     room = (len(query) + 1) * (case.partition.n_values + 1)
     rows, work = np.empty((2, room), np.int32), np.zeros(5, np.int64)
@@ -453,8 +454,7 @@ def test_counting_adds_up_over_calls(kernel):
     case = draw_case(np.random.default_rng(4), options, 5, 60, 12, 9, "clustered", "middle")
     query, truth = real_query(case)
     pairs, _ = candidates(case, kernel)
-    every = torch.arange(len(query))
-    whole = kernel.count(case.partition, pairs, every, query.weights, None)
+    whole = kernel.count(query, pairs, None)
     expected = torch.zeros(case.partition.n_columns, dtype=torch.int64)
     possible = {(row, max(value, ~value)) for row, value in listed(pairs)}
     stored = {value: place for place, value in enumerate(case.order.tolist())}
@@ -466,18 +466,11 @@ def test_counting_adds_up_over_calls(kernel):
     assert sorted(whole.touched.tolist()) == torch.nonzero(expected)[:, 0].tolist()
     assert not bool(whole.matched.any())
     parts = None
-    for some in torch.split(every, 4):
-        sub = candidates_of(case, kernel, query.take(some), threshold_of(case, query))
-        parts = kernel.count(
-            case.partition, sub, torch.arange(len(some)), query.weights[some], parts
-        )
+    for some in map(query.take, torch.split(torch.arange(len(query)), 4)):
+        parts = kernel.count(some, kernel.candidates(some, MANY, SearchStats()), parts)
     assert torch.equal(parts.possible, expected)
     assert sorted(parts.touched.tolist()) == sorted(whole.touched.tolist())
     assert truth.any()
-
-
-def candidates_of(case: Case, kernel: Kernel, query: Query, threshold: Threshold) -> Pairs:
-    return kernel.candidates(case.partition, query, threshold, MANY, SearchStats())
 
 
 def test_a_kernel_that_is_not_there_or_does_not_run_on_the_device_is_refused(monkeypatch):

@@ -17,7 +17,6 @@ from engine_lakes import (
     listed,
     pairs_by_hand,
     real_query,
-    threshold_of,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -40,10 +39,9 @@ def leaf_pairs(
     case: Case, *lemmas: Lemma, max_frontier: int = 1 << 20
 ) -> tuple[LeafPairs, SearchStats]:
     """What blocking leaves, and its counters."""
-    query, _ = real_query(case)
+    query, _ = real_query(case, frozenset(lemmas))
     grid, stats = query_grid(case.partition.cells, query.mapped), SearchStats()
-    threshold = threshold_of(case, query, frozenset(lemmas))
-    walk = Walk(case.partition.cells, case.partition.map, grid, threshold, stats)
+    walk = Walk(case.partition.cells, case.partition.map, grid, query.threshold, stats)
     return block(walk, max_frontier), stats
 
 
@@ -56,9 +54,9 @@ def pairs_of(pairs: LeafPairs) -> tuple[list[Pair], list[Pair]]:
 
 def row_pairs(case: Case, lemmas: frozenset[Lemma], kernel: Kernel) -> tuple[Pairs, SearchStats]:
     """The candidates that a kernel finds in blocks, or those of the grid."""
-    query, _ = real_query(case)
-    stats, threshold = SearchStats(), threshold_of(case, query, lemmas)
-    runs = list(cell_candidates(case.partition, query, threshold, kernel, 1 << 24, stats))
+    query, _ = real_query(case, lemmas)
+    stats = SearchStats()
+    runs = list(cell_candidates(query, kernel, 1 << 24, stats))
     assert len(runs) == (len(query) > 0)
     return runs[0][1] if runs else pairs_by_hand([], 0), stats
 
@@ -97,7 +95,7 @@ def test_pivot_filtering_and_pivot_matching_alone_keep_exactly_the_true_pairs(ke
     if not can_block(case):
         return
     kernel, lemmas = kernel_named(kernel), frozenset(lemmas)
-    query, truth = real_query(case)
+    query, truth = real_query(case, lemmas)
     pairs, stats = row_pairs(case, lemmas, kernel)
     looked_at = stats.vectors_touched + (
         stats.matched_by_map if case.partition.options.cells == "blocks" else 0
@@ -107,7 +105,7 @@ def test_pivot_filtering_and_pivot_matching_alone_keep_exactly_the_true_pairs(ke
     assert stats.matched_by_map == int((pairs.rows < 0).sum())
     if Lemma.PIVOT_FILTERING not in lemmas:
         assert len(pairs) == truth.size
-    matches = kernel.matches(case.partition, query, pairs, threshold_of(case, query, lemmas), stats)
+    matches = kernel.matches(query, pairs, stats)
     assert sorted(listed(matches)) == [tuple(pair) for pair in np.argwhere(truth).tolist()]
     assert stats.distances == stats.candidates - stats.matched_by_map
 
@@ -133,7 +131,7 @@ def test_cells_are_pruned_or_accepted_wherever_their_boxes_suffice(case, by_cell
     if not can_block(case):
         return
     query, _ = real_query(case)
-    leaves, limit = case.partition.cells.grid.leaves, threshold_of(case, query)
+    leaves, limit = case.partition.cells.grid.leaves, query.threshold
     own_lower, own_upper = query.mapped.clone(), query.mapped.clone()
     filtering, matching = Lemma.VECTOR_CELL_FILTERING, Lemma.VECTOR_CELL_MATCHING
     if by_cell:
@@ -205,9 +203,8 @@ def test_no_row_of_a_grid_with_a_match_is_lost_or_surely_matches_without_one(
 ):
     if not can_block(case):
         return
-    query, truth = real_query(case)
-    threshold = threshold_of(case, query, frozenset(lemmas))
-    runs = grid_candidates(case.partition, query, threshold, max_pairs, SearchStats())
+    query, truth = real_query(case, frozenset(lemmas))
+    runs = grid_candidates(query, max_pairs, SearchStats())
     rows = [(run.start + position, row) for run, pairs in runs for position, row in listed(pairs)]
     plain = [(position, max(row, ~row)) for position, row in rows]
     assert len(plain) == len(set(plain))
@@ -230,12 +227,9 @@ def test_column_pruning_never_kills_a_column_that_has_the_count(kernel, case, ne
 def verified(
     case: Case, lemmas: frozenset[Lemma], kernel: Kernel, needed: int
 ) -> tuple[Verifier, SearchStats]:
-    query, _ = real_query(case)
+    query, _ = real_query(case, lemmas)
     pairs, stats = row_pairs(case, lemmas, kernel)
-    threshold = threshold_of(case, query, lemmas)
-    verifier = Verifier(
-        case.partition, kernel, threshold, stats, weight=int(query.weights.sum()), min_count=needed
-    )
+    verifier = Verifier(query, kernel, stats, min_count=needed)
     verifier.add(query, pairs)
     return verifier, stats
 

@@ -77,11 +77,10 @@ def test_cells_touched_are_those_of_the_walk_and_rows_touched_stay_below_the_bou
                 threshold = Threshold(tau, 0.0, WALK_ALONE)
                 grid = query_grid(partition.cells, point[None])
                 block(Walk(partition.cells, partition.map, grid, threshold, stats))
-                query = Query(
-                    partition.vectors[:1], point[None], torch.ones(1, dtype=torch.int64), 1
-                )
+                one = torch.ones(1, dtype=torch.int64)
+                query = Query(partition, threshold, partition.vectors[:1], point[None], one, 1)
                 touched = SearchStats()
-                list(grid_candidates(partition, query, threshold, 1 << 30, touched))
+                list(grid_candidates(query, 1 << 30, touched))
                 stats.vectors_touched += touched.vectors_touched
         n = len(taus) * len(queries)
         assert trials[m].cells == len(partition.cells.grid.leaves)

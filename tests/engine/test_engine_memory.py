@@ -146,14 +146,14 @@ class RunsOut(TorchKernel):
     def candidates(self, *arguments):
         return self._checked("candidates", super().candidates(*arguments))
 
-    def count(self, partition, pairs, *rest):
-        return super().count(partition, self._checked("count", pairs), *rest)
+    def count(self, query, pairs, *rest):
+        return super().count(query, self._checked("count", pairs), *rest)
 
-    def verify(self, partition, query, pairs, *rest):
-        super().verify(partition, query, self._checked("verify", pairs), *rest)
+    def verify(self, query, pairs, *rest):
+        super().verify(query, self._checked("verify", pairs), *rest)
 
-    def matches(self, partition, query, pairs, *rest):
-        return super().matches(partition, query, self._checked("matches", pairs), *rest)
+    def matches(self, query, pairs, *rest):
+        return super().matches(query, self._checked("matches", pairs), *rest)
 
     def count_batch(self, partition, matches, groups):
         return super().count_batch(partition, self._checked("count_batch", matches), groups)

@@ -10,14 +10,11 @@ from hypothesis import strategies as st
 from pexeso.engine.arrays import (
     Csr,
     any_in_rows,
-    csr_from_pairs,
     expand_ranges,
     expand_ranges_in_chunks,
     offsets_of,
-    transpose,
 )
 
-PAIRS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 14)), max_size=40)
 SIZES = st.lists(st.integers(0, 6), max_size=12)
 
 
@@ -28,31 +25,6 @@ def rows_of(csr: Csr) -> list[list[int]]:
 
 def int64(numbers) -> torch.Tensor:
     return torch.tensor(list(numbers), dtype=torch.int64)
-
-
-@given(PAIRS, st.integers(0, 3))
-def test_csr_holds_each_distinct_pair_once_in_order(pairs, empty_rows):
-    n_rows = max((row for row, _ in pairs), default=-1) + 1 + empty_rows
-    csr = csr_from_pairs(
-        int64(row for row, _ in pairs), int64(member for _, member in pairs), n_rows
-    )
-    expected: dict[int, set[int]] = {}
-    for row, member in pairs:
-        expected.setdefault(row, set()).add(member)
-    assert rows_of(csr) == [sorted(expected.get(row, ())) for row in range(n_rows)]
-    assert len(csr) == n_rows
-    assert csr.sizes.tolist() == [len(expected.get(row, ())) for row in range(n_rows)]
-    assert (csr.offsets.dtype, csr.members.dtype) == (torch.int64, torch.int32)
-
-
-@given(PAIRS)
-def test_transposing_swaps_rows_and_members_and_back(pairs):
-    csr = csr_from_pairs(int64(row for row, _ in pairs), int64(member for _, member in pairs), 10)
-    swapped = transpose(csr, 15)
-    assert rows_of(swapped) == [
-        sorted({row for row, member in pairs if member == number}) for number in range(15)
-    ]
-    assert rows_of(transpose(swapped, 10)) == rows_of(csr)
 
 
 @given(cases())

@@ -17,7 +17,6 @@ from engine_lakes import (
     smallest_count,
     sphere,
     threads_of_torch,
-    threshold_of,
     unit,
 )
 from hypothesis import given, settings
@@ -25,8 +24,7 @@ from hypothesis import strategies as st
 from long_runs import examples
 
 from pexeso.engine.dense import prefixes, products
-from pexeso.engine.dense.prefixes import prepare_query
-from pexeso.engine.dense.prefixes import threshold_of as threshold_in
+from pexeso.engine.dense.prefixes import prepare_query, threshold_of
 from pexeso.engine.dense.products import product_candidates, products_pay
 from pexeso.engine.dense.search import (
     BatchQuery,
@@ -70,9 +68,7 @@ def test_products_leave_out_no_match_and_are_sure_of_nothing_else(case, max_pair
     stats = SearchStats()
     candidates, begin = [], 0
     with walks_cost(FREE):
-        for part, pairs in product_candidates(
-            case.partition, query, threshold_of(case, query), max_pairs, stats
-        ):
+        for part, pairs in product_candidates(query, max_pairs, stats):
             assert len(part) == 1 or len(pairs) <= max_pairs
             candidates += [(begin + place, row) for place, row in listed(pairs)]
             begin += len(part)
@@ -161,16 +157,16 @@ def flat():
     return spread(8, n_axes=7)
 
 
-def pays(lake, max_distance, name, lemmas=ALL_LEMMAS, least_pairs=0):
+def query_of(lake, max_distance, lemmas=ALL_LEMMAS):
     partition, vectors = lake
-    query, _ = prepare_query(
-        partition, vectors, torch.ones(len(vectors), dtype=torch.int64), len(vectors)
-    )
-    threshold = threshold_in(partition, max_distance, lemmas)
-    kernel = kernel_named(name)
+    ones, threshold = torch.ones(len(vectors)).long(), threshold_of(partition, max_distance, lemmas)
+    return prepare_query(partition, vectors, ones, len(vectors), threshold)[0]
+
+
+def pays(lake, max_distance, name, lemmas=ALL_LEMMAS, least_pairs=0):
     costs = products._WALKS[name]._replace(least_pairs=least_pairs)
     with patch.dict(products._WALKS, {name: costs}):
-        return products_pay(partition, query, threshold, kernel)
+        return products_pay(query_of(lake, max_distance, lemmas), kernel_named(name))
 
 
 @pytest.mark.parametrize("name", ROW_KERNELS)
@@ -230,21 +226,10 @@ def test_products_of_lesser_precision_are_not_trusted(wide):
 
 
 def test_threads_give_what_one_gives(wide):
-    partition, vectors = wide
-    query, _ = prepare_query(
-        partition, vectors, torch.ones(len(vectors), dtype=torch.int64), len(vectors)
-    )
-    threshold = threshold_in(partition, 0.45, ALL_LEMMAS)
-    pair_lists = []
+    query, pair_lists = query_of(wide, 0.45), []
     for n_threads in (1, 3):
         with threads_of_torch(n_threads):
-            pair_lists.append(
-                [
-                    listed(pairs)
-                    for _, pairs in product_candidates(
-                        partition, query, threshold, 500, SearchStats()
-                    )
-                ]
-            )
+            runs = product_candidates(query, 500, SearchStats())
+            pair_lists.append([listed(pairs) for _, pairs in runs])
     assert pair_lists[0] == pair_lists[1]
     assert pair_lists[0]

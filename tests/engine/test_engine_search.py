@@ -34,8 +34,6 @@ from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import MAX_PAIRS, Lemma, count_needed
 from pexeso.errors import InputError
 
-JOINABILITIES = ("0.000000001", "0.2", "0.6", "1")
-
 
 def search(
     case: Case,
@@ -51,64 +49,6 @@ def search(
             *case.arguments(), goal, stats, left_out, kernel=kernel, max_pairs=max_pairs
         )
     )
-
-
-def exact(case: Case, left_out: torch.Tensor | None = None, **goal) -> dict[int, int]:
-    partition, vectors, weights, _ = case.arguments()
-    return as_dict(exact_partition(partition, vectors, weights, Goal(case.tau, **goal), left_out))
-
-
-@settings(max_examples=examples(90))
-@given(cases(), st.sampled_from(JOINABILITIES))
-def test_threshold_search_gives_the_columns_and_counts_of_brute_force(case, min_joinability):
-    needed = smallest_count(min_joinability, case.total)
-    assert count_needed(float(min_joinability), case.total) == needed
-    assert search(case, min_count=needed) == case.joinable(needed)
-    assert exact(case, min_count=needed) == case.joinable(needed)
-
-
-@settings(max_examples=examples(45))
-@given(cases(), st.sampled_from((1, 2, 3, 5)), st.sampled_from((1, 2)))
-def test_top_k_gives_the_columns_that_fewer_than_k_others_beat(case, k, needed):
-    for limit in (k, len(case.columns), len(case.columns) + 1):
-        expected = case.best(limit, needed)
-        assert search(case, k=limit, min_count=needed) == expected
-        assert exact(case, k=limit, min_count=needed) == expected
-
-
-@settings(max_examples=examples(40))
-@given(cases(), st.sampled_from(JOINABILITIES))
-def test_decide_gives_the_same_columns_with_lower_bounds_of_their_counts(case, min_joinability):
-    needed = smallest_count(min_joinability, case.total)
-    answer, expected = search(case, min_count=needed, decide=True), case.joinable(needed)
-    assert answer.keys() == expected.keys()
-    assert all(needed <= answer[column] <= expected[column] for column in answer)
-    assert search(case, k=2, decide=True) == case.best(2, 1)
-
-
-@settings(max_examples=examples(40))
-@given(
-    cases(), st.sampled_from(JOINABILITIES), st.integers(1, 3), st.randoms(use_true_random=False)
-)
-def test_columns_left_out_are_not_found_and_do_not_count_among_the_best(
-    case, min_joinability, k, random
-):
-    needed = smallest_count(min_joinability, case.total)
-    flags = [random.random() < 0.4 for _ in case.columns]
-    left_out, numbers = torch.tensor(flags), [column for column, flag in enumerate(flags) if flag]
-    for run in (search, exact):
-        assert run(case, left_out, min_count=needed) == case.joinable(needed, numbers)
-        assert run(case, left_out, k=k) == case.best(k, 1, numbers)
-
-
-@settings(max_examples=examples(60))
-@given(cases(), st.sets(st.sampled_from(list(Lemma))), st.sampled_from(JOINABILITIES))
-def test_any_set_of_filters_gives_the_same_answer(case, lemmas, min_joinability):
-    needed, lemmas = smallest_count(min_joinability, case.total), frozenset(lemmas)
-    expected = case.joinable(needed)
-    assert search(case, min_count=needed, lemmas=lemmas) == expected
-    assert search(case, k=2, lemmas=lemmas) == case.best(2, 1)
-    assert search(case, min_count=needed, lemmas=lemmas, decide=True).keys() == expected.keys()
 
 
 @settings(max_examples=18)

@@ -97,14 +97,11 @@ def test_a_partition_that_is_cut_into_a_grid_is_never_skipped():
 def test_the_boxes_marked_for_fetching_are_those_that_are_walked(case: Case):
     query, _ = real_query(case)
     threshold, blocks = threshold_of(case.partition, case.tau, ALL_LEMMAS), case.partition.blocks
-    kernel = kernel_named("compiled")
-    marked = [
-        set(kernel.boxes_marked(case.partition, query, threshold, level).tolist())
-        for level in range(blocks.n_levels)
-    ]
+    query, kernel = replace(query, threshold=threshold), kernel_named("compiled")
+    marked = [set(kernel.boxes_marked(query, level).tolist()) for level in range(blocks.n_levels)]
     for above, below in itertools.pairwise(marked):
         assert {number // FANOUT for number in below} <= above
-    pairs = kernel.candidates(case.partition, query, threshold, 1 << 20, SearchStats())
+    pairs = kernel.candidates(query, 1 << 20, SearchStats())
     rows = pairs.rows.long()
     assert (
         set(
@@ -114,6 +111,6 @@ def test_the_boxes_marked_for_fetching_are_those_that_are_walked(case: Case):
         )
         <= marked[-1]
     )
-    wider = replace(threshold, tau=threshold.tau + 1e-4)
-    walked = Descent(case.partition, query, wider, SearchStats()).surviving_blocks()
+    wider = replace(query, threshold=replace(threshold, tau=threshold.tau + 1e-4))
+    walked = Descent(wider, SearchStats()).surviving_blocks()
     assert marked[-1] <= {block for _, numbers in walked for block in numbers.tolist()}

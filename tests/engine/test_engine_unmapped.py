@@ -5,9 +5,10 @@ import pytest
 import torch
 from engine_lakes import draw_case
 
-from pexeso.engine.dense.prefixes import UnmappedQuery, prepare_query, real_rows
+from pexeso.engine.dense.prefixes import UnmappedQuery, prepare_query, real_rows, threshold_of
 from pexeso.engine.maps import check_vectors
 from pexeso.engine.options import PartitionLayoutOptions
+from pexeso.engine.vector_space import ALL_LEMMAS
 from pexeso.errors import InputError
 
 
@@ -19,8 +20,9 @@ def test_it_is_the_query_that_tensor_operations_prepare(map_name):
         rng, options, 9, 60, 12, 20, "clustered", "middle"
     ).arguments()
     vectors[3], weights[5] = 0, 0
-    query, real = prepare_query(partition, vectors, weights, total)
-    given = UnmappedQuery(partition, vectors.numpy(), weights.numpy(), total).real()
+    threshold = threshold_of(partition, 0.1, ALL_LEMMAS)
+    query, real = prepare_query(partition, vectors, weights, total, threshold)
+    given = UnmappedQuery(partition, threshold, vectors.numpy(), weights.numpy(), total).real()
     assert len(given) == len(query) < 20
     assert given.total == query.total
     some = torch.tensor([4, 0])

@@ -1,5 +1,7 @@
 """Tests of counting: the paper's worked example, and query values that must count once."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -68,13 +70,9 @@ def partition_of(values: dict[str, tuple[int, str, float]]) -> Partition:
 
 
 def query_of(partition: Partition, *degrees: float) -> Query:
-    vectors = on_circle(*degrees)
-    return Query(
-        vectors,
-        partition.map.map(vectors),
-        torch.ones(len(degrees), dtype=torch.int64),
-        len(degrees),
-    )
+    vectors, ones = on_circle(*degrees), torch.ones(len(degrees), dtype=torch.int64)
+    threshold, mapped = Threshold(0.12, 1e-5, L7), partition.map.map(vectors)
+    return Query(partition, threshold, vectors, mapped, ones, len(degrees))
 
 
 def pairs_of_cells(
@@ -111,11 +109,8 @@ def verify(
     decide: bool = False,
 ) -> tuple[dict[str, int], SearchStats]:
     """Return the counts of the columns found, and the work."""
-    stats, threshold = SearchStats(), Threshold(0.12, 1e-5, lemmas)
-    weight = int(query.weights.sum())
-    verifier = Verifier(
-        partition, kernel, threshold, stats, weight=weight, min_count=needed, decide=decide
-    )
+    stats, query = SearchStats(), replace(query, threshold=Threshold(0.12, 1e-5, lemmas))
+    verifier = Verifier(query, kernel, stats, min_count=needed, decide=decide)
     verifier.add(query, pairs)
     return found_by(verifier), stats
 
@@ -137,13 +132,10 @@ def measured(kernel, monkeypatch) -> list[tuple[int, str]]:
     pairs: list[tuple[int, str]] = []
     part = torch_kernel.TorchKernel._decide
 
-    def recording_part(self, partition, query, queries, rows, threshold, stats):
-        pairs.extend(
-            (query, NAMES[row])
-            for query, row in zip(queries.tolist(), rows.tolist(), strict=True)
-            if row >= 0
-        )
-        return part(self, partition, query, queries, rows, threshold, stats)
+    def recording_part(self, query, queries, rows, stats):
+        listed_rows = zip(queries.tolist(), rows.tolist(), strict=True)
+        pairs.extend((value, NAMES[row]) for value, row in listed_rows if row >= 0)
+        return part(self, query, queries, rows, stats)
 
     monkeypatch.setattr(torch_kernel.TorchKernel, "_decide", recording_part)
     if kernel.name == "compiled":
@@ -275,7 +267,7 @@ def test_values_added_in_parts_count_as_one_query(kernel):
     partition = partition_of(VALUES)
     query = query_of(partition, 0.0, 180.0)
     stats = SearchStats()
-    verifier = Verifier(partition, kernel, Threshold(0.12, 1e-5, L7), stats, weight=2, min_count=2)
+    verifier = Verifier(query, kernel, stats, min_count=2)
     first, second = query.take(torch.tensor([0])), query.take(torch.tensor([1]))
     verifier.add(first, pairs_of_cells(partition, [], CANDIDATES, 1))
     # All that q1 touches may still win with the help of q2: nothing is skipped.
@@ -311,7 +303,7 @@ def test_pairs_decided_in_pieces(kernel, monkeypatch, elements, threads):
     query = query_of(partition, 0.0, 180.0)
     everything = pairs_by_hand([(row, value) for row in range(2) for value in range(8)], 2)
     with threads_of_torch(threads):
-        matches = kernel.matches(partition, query, everything, Threshold(0.12, 1e-5), stats)
+        matches = kernel.matches(query, everything, stats)
     distances = metrics.distances(query.vectors[:, None], partition.vectors[None])
     assert listed(matches) == [
         tuple(pair) for pair in np.argwhere((distances <= 0.12).numpy()).tolist()
@@ -319,5 +311,5 @@ def test_pairs_decided_in_pieces(kernel, monkeypatch, elements, threads):
     assert len(matches) == 3
     assert (stats.distances, stats.bytes_read) == (16, 16 * 2 * 4)
     nothing = pairs_by_hand([], 2)
-    assert listed(kernel.matches(partition, query, nothing, Threshold(0.12, 1e-5), stats)) == []
+    assert listed(kernel.matches(query, nothing, stats)) == []
     assert stats.distances == 16

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from engine_lakes import Case, cases, draw_case, real_query, threshold_of
+from engine_lakes import Case, cases, draw_case, real_query
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_runs import examples
@@ -24,8 +24,7 @@ GRID = PartitionLayoutOptions(cells="grid", n_pivots=3, n_levels=4)
 def runs_of(case: Case, max_pairs: int) -> tuple[list[tuple[slice, Pairs]], SearchStats]:
     query, _ = real_query(case)
     stats = SearchStats()
-    arguments = (case.partition, query, threshold_of(case, query), max_pairs, stats)
-    return list(grid_candidates(*arguments)), stats
+    return list(grid_candidates(query, max_pairs, stats)), stats
 
 
 def lists_of(runs: list[tuple[slice, Pairs]]) -> list[list[int]]:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from engine_lakes import Case, as_dict, build, draw_case, draw_columns, real_query, sphere, unit
 from long_runs import long_but, long_cases_but
-from triton_in_interpreter import ROOM, check_batch, check_matches, check_search, threshold_of
+from triton_in_interpreter import ROOM, check_batch, check_matches, check_search
 
 from pexeso.engine.blocks import pad_axes
 from pexeso.engine.dense.search import Goal, search_partition
@@ -72,10 +72,9 @@ def test_programs_do_a_whole_search_of_a_grid(metric):
     vectors = sphere(np.random.default_rng(3), 600, 9)
     case = case_of(vectors, grid(metric=metric), 3, 0.05)
     query, _ = real_query(case)
-    threshold = threshold_of(case, query.mapped, case.tau)
     kernel, stats = TritonKernel(), SearchStats()
-    assert kernel.search_all([(case.partition, query, threshold)], 1, ROOM, stats)[0] is not None
-    pairs = kernel.candidates(case.partition, query, threshold, ROOM, SearchStats())
+    assert kernel.search_all([query], 1, ROOM, stats)[0] is not None
+    pairs = kernel.candidates(query, ROOM, SearchStats())
     assert isinstance(pairs, DecidedPairs)
     # Boxes rule out some blocks, and codes some rows of the others.
     assert 0 < stats.candidates < stats.vectors_touched < len(query) * case.partition.n_values
@@ -145,7 +144,7 @@ def test_levels_slabs_and_lists_that_grow(monkeypatch, map_name):
     monkeypatch.setattr(search, "SLAB", 16)
     monkeypatch.setattr(workspace, "FIRST_ROOM", dict.fromkeys(workspace.FIRST_ROOM, 1))
     rng = np.random.default_rng(6)
-    case = draw_case(rng, grid(map_name), 6, 1100, 12, 40, "clustered", "paper")
+    case = draw_case(rng, grid(map_name), 6, 1100, 12, 20, "clustered", "paper")
     assert case.partition.blocks.n_levels > 1
     check_matches(case)
     given = search_partition(
@@ -184,7 +183,7 @@ def test_distances_to_pivots_are_prepared_as_tensor_operations_do(dims, cells):
     space = workspace.Workspaces().take(
         TritonKernel._list_limits(partition, ROOM), partition.blocks.n_levels, 1, partition.device
     )
-    threshold = threshold_of(case, query.mapped, case.tau)
+    threshold = query.threshold
     search.CandidateSearch(partition, places, threshold, space).launch()
     right, far = pad_axes(query.mapped).t(), FAR.value
     assert (places.points[:, :n] - right).abs().max() < threshold.slack / 4

@@ -26,11 +26,10 @@ from long_runs import long_but, long_cases_but
 
 from pexeso.engine import metrics
 from pexeso.engine.blocks import pad_axes
-from pexeso.engine.dense import prefixes as summary
-from pexeso.engine.dense.prefixes import UnmappedQuery
+from pexeso.engine.dense.prefixes import PartitionProbe, UnmappedQuery, threshold_of
 from pexeso.engine.dense.search import BatchQuery, Goal, search_batch_partition, search_partition
 from pexeso.engine.dense.space import DenseSpace
-from pexeso.engine.kernel import Pairs, Threshold
+from pexeso.engine.kernel import Pairs
 from pexeso.engine.kernels.torch_kernel import TorchKernel
 from pexeso.engine.kernels.triton import column, search
 from pexeso.engine.kernels.triton import counting as counter
@@ -40,16 +39,11 @@ from pexeso.engine.kernels.triton.kernel import TritonKernel
 from pexeso.engine.kernels.triton.lists import counting_grid
 from pexeso.engine.kernels.triton.search import DecidedPairs
 from pexeso.engine.kernels.triton.values import QueryPlaces
-from pexeso.engine.maps import slack
 from pexeso.engine.options import PartitionLayoutOptions
 from pexeso.engine.stats import SearchStats
 from pexeso.errors import InputError
 
 ROOM = 1 << 20
-
-
-def threshold_of(case: Case, mapped: torch.Tensor, tau: float) -> Threshold:
-    return Threshold(tau, max(slack(mapped), case.partition.slack))
 
 
 def pair_set(pairs: Pairs) -> set[tuple[int, int]]:
@@ -61,14 +55,12 @@ def pair_set(pairs: Pairs) -> set[tuple[int, int]]:
 
 def check_matches(case: Case, tau: float | None = None) -> SearchStats:
     """Compare the matching pairs with brute force, and so with every kernel that agrees with it."""
-    query, _ = real_query(case)
-    tau = case.tau if tau is None else tau
-    threshold = threshold_of(case, query.mapped, tau)
+    query, _ = real_query(case if tau is None else replace(case, tau=tau))
     distances = metrics.distances(query.vectors[:, None], case.partition.vectors[None])
-    right = {tuple(pair) for pair in torch.nonzero(distances <= tau).tolist()}
+    right = {tuple(pair) for pair in torch.nonzero(distances <= query.threshold.tau).tolist()}
     kernel, stats = TritonKernel(), SearchStats()
-    pairs = kernel.candidates(case.partition, query, threshold, ROOM, stats)
-    assert pair_set(kernel.matches(case.partition, query, pairs, threshold, stats)) == right
+    pairs = kernel.candidates(query, ROOM, stats)
+    assert pair_set(kernel.matches(query, pairs, stats)) == right
     return stats
 
 
@@ -146,7 +138,7 @@ def test_codes_are_tested_by_products(monkeypatch, dims, n_axes, size, grouped_f
     monkeypatch.setattr(search, "MATCHING_LEMMAS", frozenset())
     rng = np.random.default_rng(dims + n_axes + size)
     options = PartitionLayoutOptions(map="projection", n_axes=min(n_axes, dims), block_size=size)
-    case = draw_case(rng, options, dims, 6 * size, 10, 24, "clustered", "middle")
+    case = draw_case(rng, options, dims, 6 * size, 10, 18, "clustered", "middle")
     stats = check_matches(case)
     assert 0 < stats.candidates <= stats.vectors_touched < len(case.query) * len(case.vectors)
     check_search(case)
@@ -230,12 +222,9 @@ def test_more_pairs_than_allowed():
     options = PartitionLayoutOptions(map="projection", n_axes=4, block_size=16)
     case = draw_case(rng, options, 8, 40, 8, 5, "clustered", "largest")
     query, _ = real_query(case)
-    threshold = threshold_of(case, query.mapped, case.tau)
     kernel = TritonKernel()
-    assert kernel.candidates(case.partition, query, threshold, 50, SearchStats()) is None
-    one = kernel.candidates(
-        case.partition, query.take(slice(0, 1)), threshold, case.partition.n_values, SearchStats()
-    )
+    assert kernel.candidates(query, 50, SearchStats()) is None
+    one = kernel.candidates(query.take(slice(0, 1)), case.partition.n_values, SearchStats())
     assert len(one) == case.partition.n_values
     answer = search_partition(
         *case.arguments(), Goal(case.tau), SearchStats(), kernel=kernel, max_pairs=50
@@ -307,9 +296,9 @@ def test_a_query_column_that_is_still_on_the_host(map_name, n_query, max_pairs):
     case.weights[0] = 0
     partition, vectors, weights, total = case.arguments()
     goal, stats = Goal(case.tau, min_count=2), SearchStats()
-    on_host = UnmappedQuery(partition, vectors.numpy(), weights.numpy(), total)
-    threshold = summary.threshold_of(partition, goal.max_distance, goal.lemmas)
-    seen = summary.PartitionProbe(on_host, torch.arange(n_query), threshold, None)
+    threshold = threshold_of(partition, goal.max_distance, goal.lemmas)
+    on_host = UnmappedQuery(partition, threshold, vectors.numpy(), weights.numpy(), total)
+    seen = PartitionProbe(on_host, torch.arange(n_query), None)
     kernel = TritonKernel()
     for _ in range(2):
         answer = search_partition(
@@ -335,7 +324,7 @@ def test_partitions_are_launched_before_the_first_is_read(map_name, monkeypatch)
     options = PartitionLayoutOptions(
         map=map_name, n_axes=3 if map_name == "projection" else None, block_size=16
     )
-    cases = [draw_case(rng, options, 9, n, 12, 8, "clustered", "middle") for n in (40, 20, 60)]
+    cases = [draw_case(rng, options, 9, n, 12, 8, "clustered", "middle") for n in (40, 10, 20)]
     query, weights = cases[0].query.copy(), cases[0].weights.copy()
     query[1], weights[2] = 0, 0
     cases = [replace(case, query=query, weights=weights, tau=cases[0].tau) for case in cases]
@@ -420,7 +409,7 @@ def test_values_are_prepared_as_tensor_operations_do(dims):
         1,
         query.vectors.device,
     )
-    threshold = threshold_of(case, query.mapped, case.tau)
+    threshold = query.threshold
     search.CandidateSearch(case.partition, places, threshold, space).launch()
     right = pad_axes(query.mapped).t()
     assert places.header.tolist() == [n, 4]
@@ -443,8 +432,7 @@ def test_many_dimensions_are_left_to_tensor_operations(monkeypatch):
     case = draw_case(rng, options, 17, 60, 8, 8, "clustered", "middle")
     check_search(case)
     query, _ = real_query(case)
-    threshold = threshold_of(case, query.mapped, case.tau)
-    pairs = TritonKernel().candidates(case.partition, query, threshold, ROOM, SearchStats())
+    pairs = TritonKernel().candidates(query, ROOM, SearchStats())
     assert not isinstance(pairs, DecidedPairs)
 
 
@@ -467,13 +455,7 @@ def test_nothing_to_find():
     empty = draw_case(rng, options, 8, 0, 3, 5, "uniform", "middle")
     check_search(empty)
     query, _ = real_query(case)
-    none = TritonKernel().candidates(
-        case.partition,
-        query.take(slice(0, 0)),
-        threshold_of(case, query.mapped, 0.1),
-        ROOM,
-        SearchStats(),
-    )
+    none = TritonKernel().candidates(query.take(slice(0, 0)), ROOM, SearchStats())
     assert len(none) == 0
     assert none.offsets.tolist() == [0]
 

@@ -296,13 +296,14 @@ def _trial(sample: torch.Tensor, queries: torch.Tensor, options: PartitionLayout
     )
     partition = Partition(options, sample[order], chosen, blocks, no_columns, no_values)
     mapped = chosen.map(queries)
-    query = Query(queries, mapped, torch.ones(len(queries), dtype=torch.int64), len(queries))
+    ones = torch.ones(len(queries), dtype=torch.int64)
     kernel, stats = choose_kernel("auto", torch.device("cpu")), SearchStats()
     for max_distance in _MAX_DISTANCES:
         tau = partition.metric.threshold(max_distance)
         threshold = Threshold(tau, max(slack(mapped), partition.slack))
         room = max(MAX_PAIRS, len(queries) * len(sample))
-        kernel.candidates(partition, query, threshold, room, stats)
+        query = Query(partition, threshold, queries, mapped, ones, len(queries))
+        kernel.candidates(query, room, stats)
     n_axes = -(-mapped.shape[1] // AXES_MULTIPLE) * AXES_MULTIPLE
     nanoseconds = (
         stats.box_pairs * (_BOX + _BOX_AXIS * n_axes)

@@ -68,10 +68,16 @@ class UnmappedQuery(Query):
     """
 
     def __init__(
-        self, partition: Partition, vectors: np.ndarray, weights: np.ndarray, total: int
+        self,
+        partition: Partition,
+        threshold: Threshold,
+        vectors: np.ndarray,
+        weights: np.ndarray,
+        total: int,
     ) -> None:
         # Set as one sets what is frozen.
-        self.__dict__.update(on_host=(vectors, weights), total=total, _partition=partition)
+        self.__dict__.update(partition=partition, threshold=threshold, total=total)
+        self.__dict__["on_host"] = vectors, weights
 
     def real(self) -> UnmappedQuery:
         """Leave out zero vectors and values that never occur."""
@@ -79,22 +85,23 @@ class UnmappedQuery(Query):
         rows = real_rows(vectors, weights)
         if len(rows) == len(vectors):
             return self
-        return UnmappedQuery(self._partition, vectors[rows], weights[rows], self.total)
+        real = vectors[rows], weights[rows]
+        return UnmappedQuery(self.partition, self.threshold, *real, self.total)
 
     def __len__(self) -> int:
         return len(self.on_host[1])
 
     @cached_property
     def vectors(self) -> torch.Tensor:
-        return torch.from_numpy(self.on_host[0]).to(self._partition.device)
+        return torch.from_numpy(self.on_host[0]).to(self.partition.device)
 
     @cached_property
     def weights(self) -> torch.Tensor:
-        return torch.from_numpy(self.on_host[1]).to(self._partition.device)
+        return torch.from_numpy(self.on_host[1]).to(self.partition.device)
 
     @cached_property
     def mapped(self) -> torch.Tensor:
-        return self._partition.map.map(self.vectors)
+        return self.partition.map.map(self.vectors)
 
 
 def real_rows(vectors: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -122,7 +129,6 @@ class PartitionProbe:
 
     query: Query
     real: torch.Tensor
-    threshold: Threshold
     boxes: torch.Tensor | None
     by_steps: bool = False
 
@@ -158,14 +164,18 @@ def look(
     `vectors` are float32 (n, d), `weights` int64 (n,).
     """
     with stats.phase("map"):
-        query, real = prepare_query(partition, vectors, weights, total)
+        query, real = prepare_query(partition, vectors, weights, total, threshold)
     with stats.phase("block"):
-        boxes = boxes_near(partition, query, threshold, kernel, stats)
-    return PartitionProbe(query, real, threshold, boxes)
+        boxes = boxes_near(query, kernel, stats)
+    return PartitionProbe(query, real, boxes)
 
 
 def prepare_query(
-    partition: Partition, vectors: torch.Tensor, weights: torch.Tensor, total: int
+    partition: Partition,
+    vectors: torch.Tensor,
+    weights: torch.Tensor,
+    total: int,
+    threshold: Threshold,
 ) -> tuple[Query, torch.Tensor]:
     """Map the distinct query vectors, float32 (n, d), into the partition's space.
 
@@ -175,7 +185,8 @@ def prepare_query(
     if len(real) < len(vectors):
         vectors, weights = vectors[real], weights[real]
     vectors, weights = vectors.to(partition.device), weights.to(partition.device)
-    return Query(vectors, partition.map.map(vectors), weights, total), real
+    mapped = partition.map.map(vectors)
+    return Query(partition, threshold, vectors, mapped, weights, total), real
 
 
 def threshold_of(partition: Partition, max_distance: float, lemmas: frozenset[Lemma]) -> Threshold:
@@ -193,13 +204,12 @@ def threshold_of(partition: Partition, max_distance: float, lemmas: frozenset[Le
     return threshold
 
 
-def boxes_near(
-    partition: Partition, query: Query, threshold: Threshold, kernel: Kernel, stats: SearchStats
-) -> torch.Tensor | None:
+def boxes_near(query: Query, kernel: Kernel, stats: SearchStats) -> torch.Tensor | None:
     """Count the boxes of the summary near each query value (Lemma 4), int64 (n,).
 
     None is returned for a partition that is cut into a grid.
     """
+    partition = query.partition
     if not partition.cells.has_summary:
         return None
     if not partition.n_values or not len(query):
@@ -207,28 +217,26 @@ def boxes_near(
     if partition.pages is not None:
         partition.pages.want("boxes", torch.arange(partition.blocks.n_summary_groups))
     tested = stats.box_pairs
-    counts = kernel.blocks_reached(partition, query, threshold, stats)
+    counts = kernel.blocks_reached(query, stats)
     if counts is None:
-        return _count_near(partition, query, threshold, stats)
+        return _count_near(query, stats)
     # The query values go down one after the other, and most of them through the same boxes.
     n_groups = min((stats.box_pairs - tested) // FANOUT, partition.blocks.n_summary_groups)
     stats.bytes_read += n_groups * partition.blocks.boxes[0].nbytes
     return counts
 
 
-def _count_near(
-    partition: Partition, query: Query, threshold: Threshold, stats: SearchStats
-) -> torch.Tensor:
+def _count_near(query: Query, stats: SearchStats) -> torch.Tensor:
     """Test all boxes of the summary's finest level, by tensor operations."""
-    blocks = partition.blocks
+    blocks = query.partition.blocks
     finest = max(0, blocks.n_levels - 2)
     begin, end = blocks.starts[finest : finest + 2].tolist()
     corners = blocks.boxes[begin:end].permute(0, 3, 2, 1).flatten(0, 1)
     points = pad_axes(query.mapped)
-    reach = threshold.reach(Lemma.CELL_CELL_FILTERING)
+    reach = query.threshold.reach(Lemma.CELL_CELL_FILTERING)
     chunk_size = max(1, _COORDINATES_CHUNK_SIZE // corners[:, 0].numel())
     parts = [
-        partition.map.near_box(some[:, None], corners[:, 0], corners[:, 1], reach).sum(1)
+        query.partition.map.near_box(some[:, None], corners[:, 0], corners[:, 1], reach).sum(1)
         for some in torch.split(points, chunk_size)
     ]
     stats.box_pairs += len(query) * (end - begin) * FANOUT
@@ -256,11 +264,7 @@ def prefix_sizes(
 
 
 def prefixes_of(
-    partition: Partition,
-    outlook: PartitionProbe,
-    min_count: int,
-    kernel: Kernel,
-    stats: SearchStats,
+    outlook: PartitionProbe, min_count: int, kernel: Kernel, stats: SearchStats
 ) -> tuple[Query, list[int]]:
     """Return the query values, those that reach the fewest blocks first, and the prefix sizes.
 
@@ -268,24 +272,25 @@ def prefixes_of(
     """
     reached, query = outlook.boxes, outlook.query
     least_work = LEAST_WORK if reached is None else LEAST_WORK_LOOKED
-    sizes = prefix_sizes(query.weights, min_count, partition.n_values, least_work)
+    sizes = prefix_sizes(query.weights, min_count, query.partition.n_values, least_work)
     if len(sizes) == 1:
         return query, sizes
     if reached is None:
-        reached = kernel.blocks_reached(partition, query, outlook.threshold, stats)
+        reached = kernel.blocks_reached(query, stats)
     if reached is None:
         return query, sizes
     query = query.take(torch.argsort(reached, stable=True))
-    return query, prefix_sizes(query.weights, min_count, partition.n_values, least_work)
+    return query, prefix_sizes(query.weights, min_count, query.partition.n_values, least_work)
 
 
-def prefixes_multiplied(query: Query, min_count: int, n_values: int) -> tuple[Query, list[int]]:
+def prefixes_multiplied(query: Query, min_count: int) -> tuple[Query, list[int]]:
     """Return the query values in the order of multiplication, and the prefix sizes.
 
     Each takes as long as any other: those that stand for the most rows come first, so that a prefix
     has few.
     """
     query = query.take(torch.argsort(query.weights, descending=True, stable=True))
+    n_values = query.partition.n_values
     return query, prefix_sizes(query.weights, min_count, n_values, LEAST_WORK_MULTIPLIED)
 
 
@@ -304,17 +309,13 @@ def few_values(
 
 
 def compare_with_columns(
-    partition: Partition,
-    query: Query,
-    columns: torch.Tensor,
-    threshold: Threshold,
-    max_pairs: int,
-    stats: SearchStats,
+    query: Query, columns: torch.Tensor, max_pairs: int, stats: SearchStats
 ) -> Iterator[tuple[Query, Pairs]]:
     """Yield runs of query values with the pairs that may match among the values of some columns.
 
     Products leave what their band cannot rule out; rows that surely match are complements.
     """
+    partition, tau = query.partition, query.threshold.tau
     csr = partition.column_values
     _, posting = expand_ranges(csr.offsets[columns], csr.sizes_of(columns))
     rows = torch.unique(csr.members[posting])
@@ -322,7 +323,7 @@ def compare_with_columns(
     fetch_columns(partition, rows)
     stored = partition.vectors_of(rows)
     stats.bytes_read += len(rows) * partition.vector_bytes
-    band, squares = product_band(threshold.tau, partition.dimensions), _squares(stored)
+    band, squares = product_band(tau, partition.dimensions), _squares(stored)
     for begin in range(0, len(query), chunk_size):
         part = query.take(slice(begin, begin + chunk_size))
         with few_threads(stored.numel()):

@@ -21,9 +21,9 @@ import torch
 
 from pexeso.engine.arrays import available_threads, expand_ranges, in_pieces, offsets_of
 from pexeso.engine.blocks import pad_axes
-from pexeso.engine.kernel import Kernel, Pairs, Query, Threshold, merge_by_query
+from pexeso.engine.kernel import Kernel, Pairs, Query, merge_by_query
 from pexeso.engine.metrics import LARGEST_NORM, product_band
-from pexeso.engine.partition import Partition, fetch_columns
+from pexeso.engine.partition import fetch_columns
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import ALL_LEMMAS, Lemma
 
@@ -76,9 +76,7 @@ _WALKS = {
 }
 
 
-def products_pay(
-    partition: Partition, query: Query, threshold: Threshold, kernel: Kernel, *, begun: bool = False
-) -> bool:
+def products_pay(query: Query, kernel: Kernel, *, begun: bool = False) -> bool:
     """Return whether products are cheaper than a walk and the verification of what it leaves.
 
     Counted are the pairs that boxes, and mapped coordinates, let through between 32 query values
@@ -86,7 +84,7 @@ def products_pay(
     the data alone, so the same search goes the same way on every machine. A search with some
     filters switched off shows what these do, and never multiplies.
     """
-    walk = _walk_costs(partition, threshold, kernel)
+    partition, threshold, walk = query.partition, query.threshold, _walk_costs(query, kernel)
     if walk is None or not len(query) or not partition.n_values:
         return False
     if len(query) * partition.n_values <= walk.least_pairs:
@@ -94,32 +92,28 @@ def products_pay(
             return False
     elif begun and not (kernel.brings_threads and available_threads() > 1):
         return True
-    product = _product_cost(partition, query)
+    product = _product_cost(query)
     candidate = walk.candidate + walk.candidate_axis * partition.dimensions
     reach = threshold.reach(Lemma.VECTOR_CELL_FILTERING)
-    near = _near_some(partition, query, partition.blocks.sample_boxes, reach)
+    near = _near_some(query, partition.blocks.sample_boxes, reach)
     row = near * (walk.row + walk.row_axis * partition.blocks.codes.shape[1])
     if row + near * candidate <= product:
         return False
     reach = threshold.reach(Lemma.PIVOT_FILTERING)
-    left = _near_some(partition, query, partition.blocks.sample_rows, reach)
+    left = _near_some(query, partition.blocks.sample_rows, reach)
     return row + left * candidate > product
 
 
-def walk_limit(
-    partition: Partition, query: Query, threshold: Threshold, kernel: Kernel
-) -> int | None:
+def walk_limit(query: Query, kernel: Kernel) -> int | None:
     """Return how many candidates a walk may find before it is given up; None without products.
 
     Where it was weighed before, as many as cost what the products do: a net below the sample. A
     short walk spares the sample where filters prune well, and is given up soon where they do not.
     """
-    walk = _walk_costs(partition, threshold, kernel)
+    partition, walk = query.partition, _walk_costs(query, kernel)
     if walk is None:
         return None
-    share = _product_cost(partition, query) / (
-        walk.candidate + walk.candidate_axis * partition.dimensions
-    )
+    share = _product_cost(query) / (walk.candidate + walk.candidate_axis * partition.dimensions)
     n_pairs = len(query) * partition.n_values
     if n_pairs <= walk.least_pairs:
         share *= _SHORT_SHARE
@@ -127,7 +121,7 @@ def walk_limit(
 
 
 def product_candidates(
-    partition: Partition, query: Query, threshold: Threshold, max_pairs: int, stats: SearchStats
+    query: Query, max_pairs: int, stats: SearchStats
 ) -> Iterator[tuple[Query, Pairs]]:
     """Yield runs of query values with the pairs that products cannot rule out.
 
@@ -135,6 +129,7 @@ def product_candidates(
     2**19 products, 2**23 on a device, and no more than a quarter of `max_pairs`: 5 bytes each, and
     as much again for pairs on the way.
     """
+    partition = query.partition
     everyone = torch.arange(len(query) if partition.n_values else 0)
     todo = [part for part in reversed(torch.split(everyone, QUERIES_CHUNK_SIZE)) if len(part)]
     while todo:
@@ -142,7 +137,7 @@ def product_candidates(
         part = query.take(slice(int(members[0]), int(members[-1]) + 1))
         room = max_pairs if len(part) > 1 else max(max_pairs, partition.n_values)
         with stats.phase("block"):
-            couples, n_found, n_rows = _multiply(partition, part, threshold, room)
+            couples, n_found, n_rows = _multiply(part, room)
         stats.distances += len(part) * n_rows
         stats.bytes_read += n_rows * partition.vector_bytes
         if couples is None:
@@ -155,45 +150,42 @@ def product_candidates(
         yield part, pairs
 
 
-def _walk_costs(partition: Partition, threshold: Threshold, kernel: Kernel) -> WalkCosts | None:
+def _walk_costs(query: Query, kernel: Kernel) -> WalkCosts | None:
     """Return the cost of a walk; None where a filter is off, or products are not exact enough."""
     can_multiply = (
-        partition.cells.has_summary
-        and threshold.lemmas == ALL_LEMMAS
+        query.partition.cells.has_summary
+        and query.threshold.lemmas == ALL_LEMMAS
         and torch.get_float32_matmul_precision() == "highest"
     )
     return _WALKS.get(kernel.name) if can_multiply else None
 
 
-def _product_cost(partition: Partition, query: Query) -> float:
+def _product_cost(query: Query) -> float:
     """Return what a (query value, stored value) pair takes to be multiplied, in nanoseconds."""
-    return _PRODUCT + (_PRODUCT_AXIS + _READ_AXIS / max(1, len(query))) * partition.dimensions
+    axis = _PRODUCT_AXIS + _READ_AXIS / max(1, len(query))
+    return _PRODUCT + axis * query.partition.dimensions
 
 
-def _near_some(
-    partition: Partition, query: Query, boxes: tuple[torch.Tensor, torch.Tensor], reach: float
-) -> float:
+def _near_some(query: Query, boxes: tuple[torch.Tensor, torch.Tensor], reach: float) -> float:
     some = query.mapped[:: -(-len(query) // _SAMPLE_QUERIES)]
-    near = partition.map.near_box(pad_axes(some)[:, None], *boxes, reach)
+    near = query.partition.map.near_box(pad_axes(some)[:, None], *boxes, reach)
     return int(near.sum()) / near.numel()
 
 
-def _multiply(
-    partition: Partition, query: Query, threshold: Threshold, room: int
-) -> tuple[list[Couples] | None, int, int]:
+def _multiply(query: Query, room: int) -> tuple[list[Couples] | None, int, int]:
     """Find the pairs that may match, tile by tile.
 
     Returns pairs: list of (query values, rows), int32 (p,) each, or None, none where there are more
     than there is room for; n_found, n_rows: int, pairs found, and stored vectors multiplied, till
     then.
     """
-    device = partition.device
+    partition, device = query.partition, query.partition.device
     tile = min(_TILE["cpu" if device.type == "cpu" else "cuda"], room // 4)
     chunk_size = min(_MOST_ROWS, max(_LEAST_ROWS, tile // len(query)))
     if partition.vectors.dtype != torch.float32 and device.type == "cpu":
         chunk_size = min(chunk_size, max(_LEAST_ROWS, _WIDENED // partition.dimensions))
     list_chunk_size = tile // 8
-    possibly, surely = _product_bounds(query, threshold.tau, partition.dimensions)
+    possibly, surely = _product_bounds(query)
     tiles: dict[int, list[Couples]] = {}
     n_found = n_rows = 0
 
@@ -284,14 +276,14 @@ def _merge(couples: list[Couples], n_queries: int, device: torch.device) -> Pair
     return Pairs(offsets, merged)
 
 
-def _product_bounds(query: Query, tau: float, dimensions: int) -> Couples:
+def _product_bounds(query: Query) -> Couples:
     """Return the products with which a pair may match, and surely does, float32 (n, 1) each.
 
     ``|x - y|**2 = |x|**2 + |y|**2 - 2 x . y``, and of a stored vector it is only known that its
     length is 1 to within a thousandth. Taking it for the least and the largest that it can be
     spares a pass over all vectors, and leaves hardly any pair more to be verified.
     """
-    band = product_band(tau, dimensions)
+    band = product_band(query.threshold.tau, query.partition.dimensions)
     squares = query.vectors.double().square_().sum(1)[:, None]
     smallest, largest = (2.0 - LARGEST_NORM) ** 2, LARGEST_NORM**2
     possibly = ((squares + smallest - band.possibly) / 2.0).float()

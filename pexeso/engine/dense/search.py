@@ -63,22 +63,18 @@ def _joined(queries: Sequence[BatchQuery], name: str) -> np.ndarray:
 
 
 def cell_candidates(
-    partition: Partition,
-    query: Query,
-    threshold: Threshold,
-    kernel: Kernel,
-    max_pairs: int,
-    stats: SearchStats,
+    query: Query, kernel: Kernel, max_pairs: int, stats: SearchStats
 ) -> Iterator[tuple[slice, Pairs | None]]:
     """Yield runs of query values with the pairs that the cells leave; None where they are too many.
 
     The published grid is walked as the paper does it on the host alone; a device walks blocks.
     """
-    walks = isinstance(partition.cells, GridCells) and kernel.name != "triton"
-    if not walks or partition.cells.mapped.device.type != "cpu":
-        yield slice(None), kernel.candidates(partition, query, threshold, max_pairs, stats)
+    cells = query.partition.cells
+    walks = isinstance(cells, GridCells) and kernel.name != "triton"
+    if not walks or cells.mapped.device.type != "cpu":
+        yield slice(None), kernel.candidates(query, max_pairs, stats)
         return
-    yield from grid_candidates(partition, query, threshold, max_pairs, stats)
+    yield from grid_candidates(query, max_pairs, stats)
 
 
 def batch_counts(
@@ -224,19 +220,15 @@ class _Work:
 
     def unseen(self, vectors: torch.Tensor, weights: torch.Tensor, total: int) -> PartitionProbe:
         with self.stats.phase("map"):
-            return PartitionProbe(
-                *prepare_query(self.partition, vectors, weights, total), self.threshold, None
-            )
+            query = prepare_query(self.partition, vectors, weights, total, self.threshold)
+            return PartitionProbe(*query, None)
 
     def search(self, outlook: PartitionProbe, left_out: torch.Tensor | None) -> ColumnCounts:
         query, goal = outlook.query.real(), self.goal
         with self.stats.phase("block"):
-            searches = [(self.partition, query, outlook.threshold)]
             hits = None
             if not outlook.by_steps:
-                [hits] = self.kernel.search_all(
-                    searches, goal.min_count, self.max_pairs, self.stats
-                )
+                [hits] = self.kernel.search_all([query], goal.min_count, self.max_pairs, self.stats)
         if hits is not None:
             columns, counts = best_columns(
                 *hits, goal, None if left_out is None else left_out.numpy(force=True)
@@ -244,11 +236,9 @@ class _Work:
             return torch.from_numpy(columns), torch.from_numpy(counts)
         outlook = replace(outlook, query=query)
         verifier = Verifier(
-            self.partition,
+            query,
             self.kernel,
-            outlook.threshold,
             self.stats,
-            weight=int(query.weights.sum()),
             min_count=goal.min_count,
             k=goal.k,
             decide=goal.decide and goal.k is None,
@@ -264,19 +254,17 @@ class _Work:
 
         The other query values are compared with these columns alone.
         """
-        partition, threshold, stats = self.partition, outlook.threshold, self.stats
+        stats = self.stats
         with stats.phase("block"):
-            multiply = products_pay(partition, outlook.query, threshold, self.kernel)
+            multiply = products_pay(outlook.query, self.kernel)
             if multiply:
-                query, ends = prefixes_multiplied(
-                    outlook.query, self.goal.min_count, partition.n_values
-                )
+                query, ends = prefixes_multiplied(outlook.query, self.goal.min_count)
             else:
-                query, ends = walking_order(partition, outlook, self.goal, self.kernel, stats)
+                query, ends = walking_order(outlook, self.goal, self.kernel, stats)
         begin = 0
         for end in ends:
             walking, rest = query.take(slice(begin, end)), query.take(slice(end, None))
-            for part, pairs in self.candidates(walking, threshold, multiply):
+            for part, pairs in self.candidates(walking, multiply):
                 with stats.phase("verify"):
                     verifier.add(part, pairs)
             begin = end
@@ -284,26 +272,22 @@ class _Work:
                 return
             with stats.phase("verify"):
                 columns = verifier.alive()
-                if not few_values(partition, columns, len(rest), multiplied=multiply):
+                if not few_values(self.partition, columns, len(rest), multiplied=multiply):
                     continue
-                for part, pairs in compare_with_columns(
-                    partition, rest, columns, threshold, self.max_pairs, stats
-                ):
+                for part, pairs in compare_with_columns(rest, columns, self.max_pairs, stats):
                     verifier.add(part, pairs)
                 return
 
-    def candidates(
-        self, query: Query, threshold: Threshold, multiply: bool
-    ) -> Iterator[tuple[Query, Pairs]]:
+    def candidates(self, query: Query, multiply: bool) -> Iterator[tuple[Query, Pairs]]:
         """Yield runs of query values with their candidate pairs, by products or by a walk.
 
         A run with too many pairs is multiplied or halved.
         """
         partition, kernel, stats = self.partition, self.kernel, self.stats
         if multiply:
-            yield from product_candidates(partition, query, threshold, self.max_pairs, stats)
+            yield from product_candidates(query, self.max_pairs, stats)
             return
-        fetch_cells(partition, query, threshold, kernel)
+        fetch_cells(query, kernel)
         todo = []
         if partition.n_values:
             size = kernel.max_queries or max(1, len(query))
@@ -312,9 +296,9 @@ class _Work:
         while todo:
             part, limited = todo.pop()
             room = self.max_pairs if len(part) > 1 else max(self.max_pairs, partition.n_values)
-            limit = walk_limit(partition, part, threshold, kernel) if limited else None
+            limit = walk_limit(part, kernel) if limited else None
             max_walk_pairs = room if limit is None else min(room, limit)
-            runs = cell_candidates(partition, part, threshold, kernel, max_walk_pairs, stats)
+            runs = cell_candidates(part, kernel, max_walk_pairs, stats)
             for values, pairs in stats.timed("block", runs):
                 run = part.take(values)
                 if pairs is not None:
@@ -325,8 +309,8 @@ class _Work:
                         (run.take(slice(half, None)), limited),
                         (run.take(slice(None, half)), limited),
                     ]
-                elif products_pay(partition, run, threshold, kernel, begun=True):
-                    yield from product_candidates(partition, run, threshold, self.max_pairs, stats)
+                elif products_pay(run, kernel, begun=True):
+                    yield from product_candidates(run, self.max_pairs, stats)
                 else:
                     todo.append((run, False))
 
@@ -363,16 +347,15 @@ class _Work:
                 query_vectors = query_vectors[real]
             mapped = partition.map.map(query_vectors)
             ones = torch.ones(len(query_vectors), dtype=torch.int64, device=partition.device)
-            threshold = self.threshold
+            query = Query(partition, self.threshold, query_vectors, mapped, ones, 0)
         position = np.full(len(vectors), -1)
         position[real.numpy(force=True)] = np.arange(len(real))
         matches: list[Pairs] = []
-        query = Query(query_vectors, mapped, ones, 0)
         with stats.phase("block"):
-            multiply = products_pay(partition, query, threshold, kernel)
-        for part, pairs in self.candidates(query, threshold, multiply):
+            multiply = products_pay(query, kernel)
+        for part, pairs in self.candidates(query, multiply):
             with stats.phase("verify"):
-                matches.append(kernel.matches(partition, part, pairs, threshold, stats))
+                matches.append(kernel.matches(part, pairs, stats))
             # What a single part gave fits, as its candidates did.
             if (
                 len(matches) > 1
@@ -411,16 +394,17 @@ class _Work:
 
 
 def walking_order(
-    partition: Partition, outlook: PartitionProbe, goal: Goal, kernel: Kernel, stats: SearchStats
+    outlook: PartitionProbe, goal: Goal, kernel: Kernel, stats: SearchStats
 ) -> tuple[Query, list[int]]:
     """Return the query values in walking order, and the sizes of the prefixes; the last has all.
 
     With ``goal.k`` the count needed is that of the k-th column found in other partitions; while it
     is 1 all walk at once.
     """
-    if Lemma.COLUMN_PRUNING not in goal.lemmas or not partition.cells.has_summary:
-        return outlook.query, [len(outlook.query)]
-    return prefixes_of(partition, outlook, goal.min_count, kernel, stats)
+    query = outlook.query
+    if Lemma.COLUMN_PRUNING not in goal.lemmas or not query.partition.cells.has_summary:
+        return query, [len(query)]
+    return prefixes_of(outlook, goal.min_count, kernel, stats)
 
 
 def search_batch_partition(

@@ -107,8 +107,8 @@ class DenseSpace(VectorSpace):
         stats: SearchStats,
     ) -> None:  # fmt: skip
         with few_threads():
-            query, sizes = walking_order(partition, probe, goal, kernel, stats)
-            fetch_cells(partition, query.take(slice(0, sizes[0])), probe.threshold, kernel)
+            query, sizes = walking_order(probe, goal, kernel, stats)
+            fetch_cells(query.take(slice(0, sizes[0])), kernel)
 
     def search(
         self,
@@ -150,34 +150,34 @@ class DenseSpace(VectorSpace):
     ) -> list[ColumnCounts]:
         """Search several partitions of one device, all of which are launched before one is read."""
         on_host = vectors.numpy(force=True)
-        searches = [
-            (
+        queries = [
+            UnmappedQuery(
                 partition,
-                UnmappedQuery(partition, on_host, weights, total),
                 threshold_of(partition, goal.max_distance, goal.lemmas),
+                on_host,
+                weights,
+                total,
             )
             for partition in partitions
         ]
         kernel = kernel or choose_kernel("auto", partitions[0].device)
         started, tried = time.perf_counter(), True
         try:
-            hits_of_all = kernel.search_all(searches, goal.min_count, max_pairs, stats)
+            hits_of_all = kernel.search_all(queries, goal.min_count, max_pairs, stats)
         except torch.OutOfMemoryError:
             # One after the other, and with fewer pairs where that is too much too.
             hits_of_all, tried = [None] * len(partitions), False
         stats.add_seconds("block", time.perf_counter() - started)
         answers = []
-        for (partition, query, threshold), hits, flags in zip(
-            searches, hits_of_all, left_out, strict=True
-        ):
+        for query, hits, flags in zip(queries, hits_of_all, left_out, strict=True):
             if hits is not None:
                 stats.partitions += 1
                 answers.append(best_columns(*hits, goal, flags))
                 continue
             columns, counts = search_partition(
-                partition, vectors, torch.from_numpy(weights), total, goal, stats, _tensor(flags),
-                kernel=kernel, max_pairs=max_pairs,
-                outlook=PartitionProbe(query, torch.arange(len(weights)), threshold, None, tried),
+                query.partition, vectors, torch.from_numpy(weights), total, goal, stats,
+                _tensor(flags), kernel=kernel, max_pairs=max_pairs,
+                outlook=PartitionProbe(query, torch.arange(len(weights)), None, tried),
             )  # fmt: skip
             answers.append((columns.numpy(), counts.numpy()))
         return answers

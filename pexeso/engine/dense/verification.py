@@ -18,8 +18,8 @@ import sys
 
 import torch
 
-from pexeso.engine.kernel import Counts, Kernel, Limits, Pairs, Query, Threshold
-from pexeso.engine.partition import Partition, fetch_postings, fetch_vectors
+from pexeso.engine.kernel import Counts, Kernel, Limits, Pairs, Query
+from pexeso.engine.partition import fetch_postings, fetch_vectors
 from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import Lemma
 
@@ -30,23 +30,24 @@ _NEVER = -(1 << 62)
 
 
 class Verifier:
+    """The counts of columns, as the values of a query are verified, some of them at a time."""
+
     def __init__(
         self,
-        partition: Partition,
+        query: Query,
         kernel: Kernel,
-        threshold: Threshold,
         stats: SearchStats,
         *,
-        weight: int,
         min_count: int,
         k: int | None = None,
         decide: bool = False,
         left_out: torch.Tensor | None = None,
     ) -> None:
-        self._partition, self._kernel = partition, kernel
-        self._threshold, self._stats = threshold, stats
-        self._weight_ahead, self._floor, self._k, self._decide = weight, min_count, k, decide
-        self._left_out = None if left_out is None else left_out.to(partition.device)
+        self._partition, self._kernel, self._stats = query.partition, kernel, stats
+        self._prunes = Lemma.COLUMN_PRUNING in query.threshold.lemmas
+        self._weight_ahead = int(query.weights.sum())
+        self._floor, self._k, self._decide = min_count, k, decide
+        self._left_out = None if left_out is None else left_out.to(query.partition.device)
         self._counts: Counts | None = None
         self._n_dead = 0
 
@@ -56,10 +57,8 @@ class Verifier:
         Over all calls each value must be added once.
         """
         self._weight_ahead -= int(query.weights.sum())
-        everyone = torch.arange(len(query), device=self._partition.device)
         fetch_postings(self._partition, pairs)
-        counts = self._kernel.count(self._partition, pairs, everyone, query.weights, self._counts)
-        self._counts = counts
+        counts = self._counts = self._kernel.count(query, pairs, self._counts)
         if self._left_out is not None:
             # Columns without a candidate stay untouched: the arrays may be used again.
             counts.possible[counts.touched[self._left_out[counts.touched]]] = _NEVER
@@ -69,12 +68,9 @@ class Verifier:
             if members is rounds[-1]:
                 n_dead = self._count_dead()
             fetch_vectors(self._partition, pairs, members, counts.possible, self._limits().needed)
-            self._kernel.verify(
-                self._partition, query, pairs, members, self._threshold, counts, self._limits(),
-                self._stats,
-            )  # fmt: skip
+            self._kernel.verify(query, pairs, members, counts, self._limits(), self._stats)
             self._raise_floor()
-        if Lemma.COLUMN_PRUNING in self._threshold.lemmas:
+        if self._prunes:
             # Dead columns stay dead, so that those of earlier calls are among them.
             self._stats.columns_dead += n_dead - self._n_dead
             self._n_dead = n_dead
@@ -124,9 +120,8 @@ class Verifier:
 
     def _limits(self) -> Limits:
         """Return what a column needs now, less what the values of later calls may add."""
-        prunes = Lemma.COLUMN_PRUNING in self._threshold.lemmas
-        # Columns left out stand far below zero, so they are dead even then.
-        needed = self._floor - self._weight_ahead if prunes else -self._weight_ahead - 1
+        # Columns left out stand far below zero, so they are dead even where nothing prunes.
+        needed = self._floor - self._weight_ahead if self._prunes else -self._weight_ahead - 1
         return Limits(max(needed, _NEVER // 2), self._floor if self._decide else sys.maxsize)
 
     def _raise_floor(self) -> None:

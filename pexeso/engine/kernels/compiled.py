@@ -14,7 +14,7 @@ import torch
 
 from pexeso.engine.arrays import available_threads
 from pexeso.engine.blocks import pad_axes
-from pexeso.engine.kernel import Counts, Groups, Kernel, Limits, Pairs, Query, Threshold
+from pexeso.engine.kernel import Counts, Groups, Kernel, Limits, Pairs, Query
 from pexeso.engine.maps import ProjectionMap, square_with_room
 from pexeso.engine.metrics import difference_band
 from pexeso.engine.partition import Partition, fetch_columns
@@ -48,15 +48,8 @@ class CompiledKernel(Kernel):
     def release(self, counts: Counts) -> None:
         self._scratch.give_back(counts)
 
-    def candidates(
-        self,
-        partition: Partition,
-        query: Query,
-        threshold: Threshold,
-        max_pairs: int,
-        stats: SearchStats,
-    ) -> Pairs | None:
-        blocks, view = partition.blocks, _walk_view(partition, query, threshold)
+    def candidates(self, query: Query, max_pairs: int, stats: SearchStats) -> Pairs | None:
+        blocks, view = query.partition.blocks, _walk_view(query)
         level, n_groups = _level_to_share(blocks.starts)
         runs = _runs(n_groups, _n_tasks(len(query) * len(blocks) // 4, _TESTS_A_TASK))
         # A walk stops while a whole block still fits; a single query value always fits.
@@ -84,48 +77,35 @@ class CompiledKernel(Kernel):
         offsets, grouped = loops.group_by_query(queries, rows, len(query))
         return Pairs(torch.from_numpy(offsets), torch.from_numpy(grouped))
 
-    def blocks_reached(
-        self, partition: Partition, query: Query, threshold: Threshold, stats: SearchStats
-    ) -> torch.Tensor:
-        view = _walk_view(partition, query, threshold)
+    def blocks_reached(self, query: Query, stats: SearchStats) -> torch.Tensor:
+        view, n_blocks = _walk_view(query), len(query.partition.blocks)
         counts = np.zeros(len(query), np.int64)
-        runs = _runs(len(query), _n_tasks(len(query) * len(partition.blocks) // 4, _TESTS_A_TASK))
+        runs = _runs(len(query), _n_tasks(len(query) * n_blocks // 4, _TESTS_A_TASK))
         n_tested = _run(lambda number: loops.count_boxes(view, *runs[number], counts), len(runs))
         stats.box_pairs += sum(n_tested)
         return torch.from_numpy(counts)
 
-    def boxes_marked(
-        self, partition: Partition, query: Query, threshold: Threshold, level: int
-    ) -> torch.Tensor:
-        view = _walk_view(partition, query, threshold)
-        starts = partition.blocks.starts
-        n_boxes = len(partition.blocks)
+    def boxes_marked(self, query: Query, level: int) -> torch.Tensor:
+        view, blocks = _walk_view(query), query.partition.blocks
+        starts, n_boxes = blocks.starts, len(blocks)
         if level < len(starts) - 2:
             n_boxes = int(starts[level + 2] - starts[level + 1])
         marks = np.zeros(n_boxes, np.uint8)
         loops.mark_boxes(view, level, marks)
         return torch.from_numpy(np.flatnonzero(marks))
 
-    def count(
-        self,
-        partition: Partition,
-        pairs: Pairs,
-        members: torch.Tensor,
-        weights: torch.Tensor,
-        counts: Counts | None,
-    ) -> Counts:
+    def count(self, query: Query, pairs: Pairs, counts: Counts | None) -> Counts:
         """Count the columns of the candidates.
 
         New arrays are untouched zero pages, so that columns without a candidate cost nothing.
         """
+        n_columns, every = query.partition.n_columns, np.arange(len(query))
         if counts is None:
-            counts = self._scratch.take(partition.n_columns)
-        lists = _lists(partition, pairs)
-        touched = np.empty(
-            min(partition.n_columns, loops.count_pairs(lists, members.numpy())), np.int32
-        )
+            counts = self._scratch.take(n_columns)
+        lists = _lists(query.partition, pairs)
+        touched = np.empty(min(n_columns, loops.count_pairs(lists, every)), np.int32)
         n_touched = loops.count_columns(
-            members.numpy(), weights.numpy(), lists, counts.take_marks(len(members)), counts.last,
+            every, query.weights.numpy(), lists, counts.take_marks(len(every)), counts.last,
             counts.seen, counts.possible.numpy(), touched,
         )  # fmt: skip
         new = torch.from_numpy(touched[:n_touched].astype(np.int64))
@@ -134,33 +114,23 @@ class CompiledKernel(Kernel):
 
     def verify(
         self,
-        partition: Partition,
         query: Query,
         pairs: Pairs,
         members: torch.Tensor,
-        threshold: Threshold,
         counts: Counts,
         limits: Limits,
         stats: SearchStats,
     ) -> None:
-        states = self._decide(partition, query, pairs, members, threshold, counts, limits, stats)
+        states = self._decide(query, pairs, members, counts, limits, stats)
         loops.settle(
-            members.numpy(), query.weights[members].numpy(), _lists(partition, pairs), states,
+            members.numpy(), query.weights[members].numpy(), _lists(query.partition, pairs), states,
             counts.take_marks(2 * len(members)), counts.last, counts.possible.numpy(),
             counts.matched.numpy(),
         )  # fmt: skip
 
-    def matches(
-        self,
-        partition: Partition,
-        query: Query,
-        pairs: Pairs,
-        threshold: Threshold,
-        stats: SearchStats,
-    ) -> Pairs:
-        states = self._decide(
-            partition, query, pairs, torch.arange(len(query)), threshold, None, Limits(0, 0), stats
-        )
+    def matches(self, query: Query, pairs: Pairs, stats: SearchStats) -> Pairs:
+        every = torch.arange(len(query))
+        states = self._decide(query, pairs, every, None, Limits(0, 0), stats)
         offsets, rows = loops.keep_matches(pairs.offsets.numpy(), pairs.rows.numpy(), states)
         return Pairs(torch.from_numpy(offsets), torch.from_numpy(rows))
 
@@ -187,16 +157,15 @@ class CompiledKernel(Kernel):
 
     def _decide(
         self,
-        partition: Partition,
         query: Query,
         pairs: Pairs,
         members: torch.Tensor,
-        threshold: Threshold,
         counts: Counts | None,
         limits: Limits,
         stats: SearchStats,
     ) -> np.ndarray:
-        band = difference_band(threshold.tau, partition.dimensions)
+        partition, tau = query.partition, query.threshold.tau
+        band = difference_band(tau, partition.dimensions)
         states = np.zeros(len(pairs), np.uint8)
         known = _Counts(0) if counts is None else counts
         ends = torch.cumsum(pairs.sizes[members], 0).numpy()
@@ -208,7 +177,7 @@ class CompiledKernel(Kernel):
         def task(number: int) -> None:
             loops.decide(
                 *runs[number], members.numpy(), lists, query_vectors, vectors,
-                threshold.tau, band.surely, band.possibly, counts is not None,
+                tau, band.surely, band.possibly, counts is not None,
                 known.possible.numpy(), known.matched.numpy(), limits.needed, limits.enough,
                 states, work[number],
             )  # fmt: skip
@@ -350,7 +319,8 @@ def _lists(partition: Partition, pairs: Pairs) -> Any:
     return loops.PairLists(*(array.numpy() for array in arrays))
 
 
-def _walk_view(partition: Partition, query: Query, threshold: Threshold) -> Any:
+def _walk_view(query: Query) -> Any:
+    partition, threshold = query.partition, query.threshold
     blocks = partition.blocks
     euclidean = isinstance(partition.map, ProjectionMap)
     points = pad_axes(query.mapped)

@@ -25,7 +25,6 @@ from pexeso.engine.kernel import (
     Limits,
     Pairs,
     Query,
-    Threshold,
     merge_by_query,
 )
 from pexeso.engine.metrics import difference_band, distances
@@ -45,15 +44,8 @@ Couples = tuple[torch.Tensor, torch.Tensor]
 class TorchKernel(Kernel):
     name = "torch"
 
-    def candidates(
-        self,
-        partition: Partition,
-        query: Query,
-        threshold: Threshold,
-        max_pairs: int,
-        stats: SearchStats,
-    ) -> Pairs | None:
-        descent = Descent(partition, query, threshold, stats)
+    def candidates(self, query: Query, max_pairs: int, stats: SearchStats) -> Pairs | None:
+        descent = Descent(query, stats)
         parts: list[Couples] = []
         n_found = 0
         for queries, blocks in descent.surviving_blocks():
@@ -63,20 +55,15 @@ class TorchKernel(Kernel):
                 if n_found > max_pairs:
                     return None
         stats.candidates += n_found
-        return merge_by_query(parts, len(query), partition.device)
+        return merge_by_query(parts, len(query), query.partition.device)
 
-    def count(
-        self,
-        partition: Partition,
-        pairs: Pairs,
-        members: torch.Tensor,
-        weights: torch.Tensor,
-        counts: Counts | None,
-    ) -> Counts:
+    def count(self, query: Query, pairs: Pairs, counts: Counts | None) -> Counts:
+        partition = query.partition
+        everyone = torch.arange(len(query), device=partition.device)
         if counts is None:
             zeros = torch.zeros(partition.n_columns, dtype=torch.int64, device=partition.device)
             counts = Counts(zeros, zeros.clone(), zeros[:0])
-        for some, some_weights in _runs_of_members(pairs, members, weights):
+        for some, some_weights in _runs_of_members(pairs, everyone, query.weights):
             position, rows = _members_of(pairs, some)
             position, column = _distinct_columns(partition, position, _plain(rows))
             counts.possible.index_add_(0, column, some_weights[position])
@@ -85,11 +72,9 @@ class TorchKernel(Kernel):
 
     def verify(
         self,
-        partition: Partition,
         query: Query,
         pairs: Pairs,
         members: torch.Tensor,
-        threshold: Threshold,
         counts: Counts,
         limits: Limits,
         stats: SearchStats,
@@ -98,33 +83,28 @@ class TorchKernel(Kernel):
 
         Every (query value, column) pair without a match lowers the possible count.
         """
+        partition = query.partition
         for some, weights in _runs_of_members(pairs, members, query.weights[members]):
             position, rows = _members_of(pairs, some)
             column_mask = (counts.possible >= limits.needed) & (counts.matched < limits.enough)
             mask = _in_wanted_column(partition, _plain(rows), column_mask)
             stats.pairs_skipped += len(rows) - int(mask.sum())
-            hit = self._decide(partition, query, some[position[mask]], rows[mask], threshold, stats)
+            hit = self._decide(query, some[position[mask]], rows[mask], stats)
             matched = _distinct_columns(partition, position[mask][hit], _plain(rows[mask][hit]))
             counts.matched.index_add_(0, matched[1], weights[matched[0]])
             every = _distinct_columns(partition, position, _plain(rows))
             counts.possible.index_add_(0, every[1], -weights[every[0]])
             counts.possible.index_add_(0, matched[1], weights[matched[0]])
 
-    def matches(
-        self,
-        partition: Partition,
-        query: Query,
-        pairs: Pairs,
-        threshold: Threshold,
-        stats: SearchStats,
-    ) -> Pairs:
-        everyone = torch.arange(len(query), device=partition.device)
+    def matches(self, query: Query, pairs: Pairs, stats: SearchStats) -> Pairs:
+        device = query.partition.device
+        everyone = torch.arange(len(query), device=device)
         parts: list[Couples] = []
         for some, _ in _runs_of_members(pairs, everyone, everyone):
             position, rows = _members_of(pairs, some)
-            hit = self._decide(partition, query, some[position], rows, threshold, stats)
+            hit = self._decide(query, some[position], rows, stats)
             parts.append((some[position[hit]].int(), _plain(rows[hit]).int()))
-        return merge_by_query(parts, len(query), partition.device)
+        return merge_by_query(parts, len(query), device)
 
     def count_batch(
         self, partition: Partition, matches: Pairs, groups: Groups
@@ -180,15 +160,9 @@ class TorchKernel(Kernel):
         return keys, counts
 
     def _decide(
-        self,
-        partition: Partition,
-        query: Query,
-        queries: torch.Tensor,
-        rows: torch.Tensor,
-        threshold: Threshold,
-        stats: SearchStats,
+        self, query: Query, queries: torch.Tensor, rows: torch.Tensor, stats: SearchStats
     ) -> torch.Tensor:
-        hit, tau = rows < 0, threshold.tau
+        partition, hit, tau = query.partition, rows < 0, query.threshold.tau
         band = difference_band(tau, partition.dimensions)
         chunk_size = max(1, CHUNK_SIZE // partition.dimensions)
         for part in torch.split(torch.nonzero(~hit)[:, 0], chunk_size):
@@ -205,9 +179,8 @@ class TorchKernel(Kernel):
 
 
 class Descent:
-    def __init__(
-        self, partition: Partition, query: Query, threshold: Threshold, stats: SearchStats
-    ) -> None:
+    def __init__(self, query: Query, stats: SearchStats) -> None:
+        partition, threshold = query.partition, query.threshold
         self._blocks, self._map = partition.blocks, partition.map
         self._threshold, self._stats = threshold, stats
         self._points = pad_axes(query.mapped)

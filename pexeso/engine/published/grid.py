@@ -25,8 +25,8 @@ from pexeso.engine.blocks import AXES_MULTIPLE, FANOUT, Blocks, build_blocks
 from pexeso.engine.options import BLOCK_SIZE, MAX_CODE_BITS, check_code_bits
 
 if TYPE_CHECKING:
-    from pexeso.engine.kernel import Kernel, Query, Threshold
-    from pexeso.engine.partition import Pages, Partition
+    from pexeso.engine.kernel import Kernel, Query
+    from pexeso.engine.partition import Pages
 
 MAX_LEVELS = 12
 MAX_DISTANCES = (0.0125, 0.0375, 0.0625, 0.0875)  # the middles of four equal parts of 0 to 10 %
@@ -189,9 +189,7 @@ class GridCells:
         pages.want("vectors", rows)
         pages.want("mapped", rows)
 
-    def fetch(
-        self, partition: Partition, query: Query, threshold: Threshold, kernel: Kernel
-    ) -> None:
+    def fetch(self, query: Query, kernel: Kernel) -> None:
         """Do nothing: the walk requests the rows of the cells that it reaches."""
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -25,9 +25,6 @@ from pexeso.engine.stats import SearchStats
 from pexeso.engine.vector_space import Lemma
 from pexeso.runtime.compiled import compiled
 from pexeso.runtime.ranges import runs_within
-
-if TYPE_CHECKING:
-    from pexeso.engine.partition import Partition
 
 loops = compiled("pexeso.engine.published.loops")
 
@@ -83,18 +80,18 @@ def query_grid(cells: GridCells, mapped: torch.Tensor) -> QueryGrid:
 
 
 def grid_candidates(
-    partition: Partition, query: Query, threshold: Threshold, max_pairs: int, stats: SearchStats
+    query: Query, max_pairs: int, stats: SearchStats
 ) -> Iterator[tuple[slice, Pairs]]:
     """Find candidate pairs in a grid: blocking, then Lemmas 1 and 2.
 
     Query values walk together, those with too many leaves in halves. They are cut into as few runs
     as hold their pairs, since a column is given up the sooner, the more values are known together.
     """
-    todo = [slice(0, len(query))]
+    partition, todo = query.partition, [slice(0, len(query))]
     while todo:
         some = todo.pop()
         grid = query_grid(partition.cells, query.mapped[some])
-        walk = Walk(partition.cells, partition.map, grid, threshold, stats)
+        walk = Walk(partition.cells, partition.map, grid, query.threshold, stats)
         leaf_pairs = block(walk, max_pairs=max_pairs if _is_many(some) else None)
         if leaf_pairs is None:
             todo += _halves(some)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from embed.registry import load_embedder
+from pexeso.build.parts.base import problems_of
 from pexeso.build.parts.metadata import (
     embedder_folder,
     models_of,
@@ -96,24 +98,20 @@ def check_partitions(store: Store, progress: Progress | None = None) -> list[Pro
         space = stored_space(store.manifest)
     except IndexCorruptError as error:
         return [Problem(MANIFEST, "content", str(error))]
-    problems: list[Problem] = []
     held: list[_Held] = []
-    total, checked_bytes = sum(entry.n_bytes for entry in store.manifest.partitions), 0
-    for number, entry in enumerate(store.manifest.partitions):
-        where = f"'{store.path / entry.folder}'"
+    entries, numbers = store.manifest.partitions, itertools.count()
+    ends = list(itertools.accumulate(entry.n_bytes for entry in entries))
+
+    def check_one(entry: FolderEntry) -> Iterator[str]:
+        number = next(numbers)
         try:
-            wrong = list(_check_partition(store, number, space))
+            yield from _check_partition(store, number, space)
             held.append(_held_columns(store, number))
-        except IndexCorruptError as error:
-            wrong = [str(error)]
-        problems += [
-            Problem(entry.folder, "content", f"{where} cannot be searched: {clause}")
-            for clause in wrong
-        ]
-        checked_bytes += entry.n_bytes
-        if progress is not None:
-            progress(checked_bytes, total)
-    if problems:
+        finally:
+            if progress is not None:
+                progress(ends[number], ends[-1])
+
+    if problems := problems_of(store, entries, check_one):
         return problems
     wrong = [*_check_facts(store), *_check_columns(store, held)]
     return [Problem(MANIFEST, "content", f"'{store.path}' {clause}") for clause in wrong]

@@ -188,19 +188,13 @@ class ColumnSearches(threading.local):
         self._capacity = max(self._capacity, 2 * n_partitions)
 
     def start(
-        self,
-        partition: Partition,
-        query: Query,
-        threshold: Threshold,
-        min_count: int,
-        space: Workspace,
-        *,
-        by_code: bool = True,
+        self, query: Query, min_count: int, space: Workspace, *, by_code: bool = True
     ) -> Workspace:
         """Launch a search for a query column; return the workspace whose counters it fills.
 
         Nothing waits: searches of other partitions can be started before it is read.
         """
+        partition, threshold = query.partition, query.threshold
         if not is_recorded(len(query)):
             query = query.real()
             device_min_count = torch.full((1,), min_count, device=partition.device)
@@ -209,9 +203,7 @@ class ColumnSearches(threading.local):
                 partition, query, device_min_count, threshold, beside, by_code=by_code
             ).launch()
             return beside
-        recording = self._recording(
-            partition, threshold, _n_places(len(query), threshold), space, by_code
-        )
+        recording = self._recording(query, space, by_code)
         recording.places.fill(query, min_count)
         recording.launch(partition, threshold)
         return recording.space
@@ -219,15 +211,9 @@ class ColumnSearches(threading.local):
     def forget(self) -> None:
         self._kept.clear()
 
-    def _recording(
-        self,
-        partition: Partition,
-        threshold: Threshold,
-        n_places: int,
-        space: Workspace,
-        by_code: bool,
-    ) -> _Recording:
-        key = (id(partition), threshold, n_places, by_code)
+    def _recording(self, query: Query, space: Workspace, by_code: bool) -> _Recording:
+        partition, n_places = query.partition, _n_places(len(query), query.threshold)
+        key = (id(partition), query.threshold, n_places, by_code)
         recording = self._kept.get(key)
         if (
             recording is None

@@ -27,7 +27,7 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy as np
 import torch
 
-from pexeso.engine.kernel import Counts, Groups, Limits, Pairs, Query, Threshold
+from pexeso.engine.kernel import Counts, Groups, Limits, Pairs, Query
 from pexeso.engine.kernels.torch_kernel import TorchKernel
 from pexeso.engine.kernels.triton import counting
 from pexeso.engine.kernels.triton.column import ColumnSearches, read_matches
@@ -76,49 +76,37 @@ class TritonKernel(TorchKernel):
 
     def search_all(
         self,
-        searches: Sequence[tuple[Partition, Query, Threshold]],
+        queries: Sequence[Query],
         min_count: int,
         max_pairs: int,
         stats: SearchStats,
     ) -> list[tuple[np.ndarray, np.ndarray] | None]:
         """Search with a single wait for the device; None where lists would be too long."""
-        self._searches.make_room(len(searches))
+        self._searches.make_room(len(queries))
         spaces: list[Workspace | None] = []
-        for partition, query, threshold in searches:
-            space = None
+        for query in queries:
+            partition, space = query.partition, None
             if decides(partition) and len(partition.blocks) and len(query):
                 with _current(partition.device):
-                    space = self._searches.start(
-                        partition, query, threshold, min_count,
-                        self._space(partition, len(query), max_pairs),
-                    )  # fmt: skip
+                    space = self._space(partition, len(query), max_pairs)
+                    space = self._searches.start(query, min_count, space)
             spaces.append(space)
         answers: list[tuple[np.ndarray, np.ndarray] | None] = []
-        for (partition, query, threshold), space in zip(searches, spaces, strict=True):
-            if not decides(partition):
+        for query, space in zip(queries, spaces, strict=True):
+            if not decides(query.partition):
                 answers.append(None)
             elif space is None:
                 answers.append((np.zeros(0, np.int64), np.zeros(0, np.int64)))
             else:
-                with _current(partition.device):
-                    answers.append(
-                        self._finish(
-                            partition, query, threshold, min_count, max_pairs, stats, space
-                        )
-                    )
+                with _current(query.partition.device):
+                    answers.append(self._finish(query, min_count, max_pairs, stats, space))
         return answers
 
     def _finish(
-        self,
-        partition: Partition,
-        query: Query,
-        threshold: Threshold,
-        min_count: int,
-        max_pairs: int,
-        stats: SearchStats,
-        space: Workspace,
+        self, query: Query, min_count: int, max_pairs: int, stats: SearchStats, space: Workspace
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """Wait for a search; search again where it was not checked, or lists were too short."""
+        partition = query.partition
         limits, by_code, checked = self._list_limits(partition, max_pairs), True, False
         while True:
             needed, n_wrong, hits = read_matches(partition, space, stats)
@@ -133,10 +121,8 @@ class TritonKernel(TorchKernel):
                 if not by_code or needed["matches"] > limits["matches"]:
                     return None
                 by_code = False
-            space = self._searches.start(
-                partition, query, threshold, min_count,
-                self._space(partition, len(query), max_pairs), by_code=by_code,
-            )  # fmt: skip
+            space = self._space(partition, len(query), max_pairs)
+            space = self._searches.start(query, min_count, space, by_code=by_code)
 
     def _space(self, partition: Partition, n_queries: int, max_pairs: int) -> Workspace:
         return self._spaces.take(
@@ -146,25 +132,19 @@ class TritonKernel(TorchKernel):
             partition.device,
         )
 
-    def candidates(
-        self,
-        partition: Partition,
-        query: Query,
-        threshold: Threshold,
-        max_pairs: int,
-        stats: SearchStats,
-    ) -> Pairs | None:
+    def candidates(self, query: Query, max_pairs: int, stats: SearchStats) -> Pairs | None:
         """Walk, compare and decide.
 
         Lists that were too short are made longer, up to the limit.
         """
+        partition = query.partition
         if not len(partition.blocks) or not len(query):
             return _no_pairs(len(query), partition.device)
         limits, by_code = self._list_limits(partition, max_pairs), True
         while True:
             space = self._space(partition, len(query), max_pairs)
             with _current(partition.device):
-                search = CandidateSearch(partition, query, threshold, space, by_code=by_code)
+                search = CandidateSearch(partition, query, query.threshold, space, by_code=by_code)
                 pairs, needed = search.run()
             if not self._too_short(needed, space.room):
                 search.tell(stats)
@@ -199,24 +179,13 @@ class TritonKernel(TorchKernel):
         self._spaces.room.update({name: next_power_of_2(size) for name, size in short.items()})
         return True
 
-    def count(
-        self,
-        partition: Partition,
-        pairs: Pairs,
-        members: torch.Tensor,
-        weights: torch.Tensor,
-        counts: Counts | None,
-    ) -> Counts:
+    def count(self, query: Query, pairs: Pairs, counts: Counts | None) -> Counts:
         if not isinstance(pairs, DecidedPairs):
-            return super().count(partition, pairs, members, weights, counts)
-        device = partition.device
+            return super().count(query, pairs, counts)
+        partition, device, n_values = query.partition, query.partition.device, len(query)
         if counts is None:
             zeros = torch.zeros((2, partition.n_columns), dtype=torch.int64, device=device)
             counts = Counts(zeros[0], zeros[1], torch.zeros(0, dtype=torch.int64, device=device))
-        n_values = len(pairs.offsets) - 1
-        of_value = torch.zeros(n_values, dtype=torch.int64, device=device).index_copy_(
-            0, members, weights
-        )
         cells = torch.zeros(n_values, dtype=torch.int64, device=device)
         touched = torch.empty(partition.n_columns, dtype=torch.int32, device=device)
         n_touched = torch.zeros(1, dtype=torch.int64, device=device)
@@ -227,34 +196,25 @@ class TritonKernel(TorchKernel):
         with _current(device):
             for begin, end, first, last in runs:
                 listed = (pairs.queries[first:last], pairs.rows[first:last])
-                counter.add(listed, (begin, end), (cells, of_value), targets)
+                counter.add(listed, (begin, end), (cells, query.weights), targets)
         counts.touched = torch.cat([counts.touched, touched[: int(n_touched)].long()])
         return counts
 
     def verify(
         self,
-        partition: Partition,
         query: Query,
         pairs: Pairs,
         members: torch.Tensor,
-        threshold: Threshold,
         counts: Counts,
         limits: Limits,
         stats: SearchStats,
     ) -> None:
         if not isinstance(pairs, DecidedPairs):
-            super().verify(partition, query, pairs, members, threshold, counts, limits, stats)
+            super().verify(query, pairs, members, counts, limits, stats)
 
-    def matches(
-        self,
-        partition: Partition,
-        query: Query,
-        pairs: Pairs,
-        threshold: Threshold,
-        stats: SearchStats,
-    ) -> Pairs:
+    def matches(self, query: Query, pairs: Pairs, stats: SearchStats) -> Pairs:
         if not isinstance(pairs, DecidedPairs):
-            return super().matches(partition, query, pairs, threshold, stats)
+            return super().matches(query, pairs, stats)
         return Pairs(pairs.offsets, ~pairs.rows)
 
     def count_batch(
