@@ -466,14 +466,7 @@ def with_spaced_units(texts: pa.StringArray) -> pa.StringArray:
         (_PERCENT, r"\1 %"),
     )
     for pattern, replacement in patterns:
-        may = pc.match_substring_regex(texts, pattern)
-        texts = only_where(
-            texts,
-            may,
-            lambda some, pattern=pattern, replacement=replacement: pc.replace_substring_regex(
-                some, pattern, replacement
-            ),
-        )
+        texts = pc.replace_substring_regex(texts, pattern, replacement)
     return texts
 
 
