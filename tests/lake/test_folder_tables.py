@@ -19,15 +19,9 @@ from pexeso.lake.files import find_tables
 from pexeso.lake.rows import read_typed_rows
 from pexeso.lake.typed.value_texts import value_texts
 from pexeso.store.io.location import locate
-from tests.lake.delta_log import rename_column, vector_of
+from tests.lake.delta_log import TOWNS, iceberg, rename_column, towns, vector_of
 
 deltalake = pytest.importorskip("deltalake")
-
-TOWNS = ["Oslo", "Rome", "Bern", "Bonn", "Lima", "Oldtown", "Oldham"]
-
-
-def towns(names=TOWNS):
-    return pa.table({"town": names, "n": list(range(len(names)))})
 
 
 def rows_of(path):
@@ -266,16 +260,6 @@ def test_a_lake_that_is_one_table_is_told(tmp_path):
     tables, reasons = names(tmp_path / "towns")
     assert tables == []
     assert "the lake itself is one delta table" in reasons["towns"]
-
-
-def iceberg(folder, table, **options):
-    """Write a table of Iceberg by its library, and return it."""
-    catalog = pytest.importorskip("pyiceberg.catalog.sql")
-    opened = catalog.SqlCatalog("test", uri="sqlite:///:memory:", warehouse=f"file://{folder}")
-    opened.create_namespace("n")
-    written = opened.create_table("n.t", table.schema, location=f"file://{folder}", **options)
-    written.append(table)
-    return written
 
 
 def test_an_index_follows_the_log_of_iceberg(lake, tmp_path):
