@@ -25,12 +25,7 @@ from pexeso.lake.normalise.dates import (
     numbers_of,
     read_named_dates,
 )
-from pexeso.lake.normalise.text_rules import (
-    NAMED_PERIOD,
-    end_of_span,
-    with_periods,
-    with_times,
-)
+from pexeso.lake.normalise.text_rules import NAMED_PERIOD, end_of_span, with_periods, with_times
 
 _COMPACT = (
     "^(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])"
@@ -195,9 +190,7 @@ def _moments(names: pa.Array, split: pa.StructArray) -> tuple[pa.Array, pa.Array
     width = np.where(pc.binary_length(fraction).to_numpy(zero_copy_only=False) > 7, 10, 7)
     padded = [pc.utf8_rpad(fraction, size, "0") for size in (7, 10)]
     fraction = pc.if_else(
-        pc.less_equal(pc.binary_length(fraction), 1),
-        "",
-        pc.if_else(pa.array(width == 7), *padded),
+        pc.less_equal(pc.binary_length(fraction), 1), "", pc.if_else(pa.array(width == 7), *padded)
     )
     written = pc.binary_join_element_wise(written, fraction, "")
     days = pa.array(np.datetime_as_string(dates)).cast(pa.string())

@@ -53,13 +53,7 @@ from pexeso.lake.typed.parquet import (
     parse_parquet,
 )
 from pexeso.lake.typed.sandbox import TypedTable, gathered
-from pexeso.lake.typed.text import (
-    decoded_once,
-    sound,
-    table_decoded_once,
-    text_table,
-    total_bytes,
-)
+from pexeso.lake.typed.text import decoded_once, sound, table_decoded_once, text_table, total_bytes
 from pexeso.store.io.location import Location, locate, locate_state
 
 # Formats whose cells have no types of their own.

@@ -37,12 +37,7 @@ from pexeso.lake.normalise.characters import (
     separate_words,
     single_spaces,
 )
-from pexeso.lake.normalise.dates import (
-    DAY_FIRST,
-    canonical_dates,
-    month_data,
-    months_of_years,
-)
+from pexeso.lake.normalise.dates import DAY_FIRST, canonical_dates, month_data, months_of_years
 from pexeso.lake.normalise.rules import DEFAULT_RULES, DISTINCTIONS, READINGS, in_order
 from pexeso.lake.normalise.territories import Territories, default_forms, foreign, territories
 from pexeso.lake.normalise.territories import packaged as territory_names
@@ -183,14 +178,7 @@ class Normaliser:
         It covers the version, the enabled rules, `extra`, and all data that the rules depend on.
         """
         text = json.dumps(
-            [
-                self._options(),
-                packaged(),
-                month_data(),
-                territory_names(),
-                foreign(),
-                simplified(),
-            ],
+            [self._options(), packaged(), month_data(), territory_names(), foreign(), simplified()],
             sort_keys=True,
             ensure_ascii=True,
         )
