@@ -5,7 +5,7 @@ Dates are written in one canonical form with a named month.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pyarrow as pa
@@ -88,10 +88,7 @@ _NAMES_HINT = (
 )
 
 
-@cache
-def month_data() -> dict[str, list[str] | str]:
-    """Return what is in ``months.json``. Not to be changed by the caller."""
-    return package_data("months.json")
+month_data = partial(package_data, "months.json")
 
 
 @cache

@@ -271,11 +271,8 @@ class Normaliser:
         """Apply the rule `territories` to settled values, if it is on."""
         if "territories" not in self.rules:
             return values
-        return _territories_by(self._other_rules).write_out(values, columns)
-
-    @cached_property
-    def _other_rules(self) -> tuple[str, ...]:
-        return tuple(name for name in self.rules if name != "territories")
+        others = tuple(name for name in self.rules if name != "territories")
+        return _territories_by(others).write_out(values, columns)
 
     def _unsettled(self, before: pa.StringArray, after: pa.StringArray) -> np.ndarray:
         """Return the positions of values that may change in another pass.

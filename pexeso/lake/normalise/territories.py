@@ -28,9 +28,8 @@ Great Britain by itself may be the island, and stays near and not the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -51,6 +50,10 @@ LEAST_LETTERS_OF_A_NAME = 6
 _WRITTEN_OUT = str.maketrans(dict(zip("äöüÄÖÜ", ("ae", "oe", "ue", "Ae", "Oe", "Ue"), strict=True)))
 
 _FORMS = ("{}", "The {}", "{}, the")
+
+packaged = partial(package_data, "territories.json")
+# Returns names in other languages by two-letter codes.
+foreign = partial(package_data, "foreign_territories.json")
 
 Normalise = Callable[[Sequence[pa.StringArray]], list[pa.StringArray]]
 # Texts and what they stand for, both normalised.
@@ -164,19 +167,6 @@ def plain_names() -> pa.StringArray:
     names += packaged()["states"].values()
     lower = pc.utf8_lower(pc.utf8_normalize(pa.array(names, pa.string()), "NFKD"))
     return pc.unique(pc.replace_substring_regex(lower, r"\p{Mn}", ""))
-
-
-def packaged() -> dict[str, Any]:
-    """Return ``territories.json``. Not to be changed by the caller."""
-    return package_data("territories.json")
-
-
-def foreign() -> dict[str, list[str]]:
-    """Return ``foreign_territories.json``: names in other languages by two-letter codes.
-
-    Not to be changed by the caller.
-    """
-    return package_data("foreign_territories.json")
 
 
 def _names_by_code() -> dict[str, list[str]]:
