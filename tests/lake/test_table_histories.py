@@ -23,7 +23,7 @@ sql = pytest.importorskip("pyiceberg.catalog.sql")
 icebergs = pytest.importorskip("pyiceberg.types")
 expressions = pytest.importorskip("pyiceberg.expressions")
 
-N_HISTORIES = 200 if EVERYTHING else 15
+N_HISTORIES = 200 if EVERYTHING else 10
 N_STEPS = 4
 
 TOWNS = ["Oslo", "Rome", "Bern", "Bonn", "Lima", "Oldtown", "Oldham", "Kiel", "Łódź", "Åbo"]
