@@ -32,8 +32,8 @@ def lake(files, tmp_path_factory):
 
 def test_every_table_is_read_and_none_is_lost(files, lake):
     assert len(files) >= 40
-    found, skipped = find_tables(lake)
-    rows = records_of(found)
+    listed, skipped = find_tables(lake)
+    rows = records_of(listed)
     assert skipped == []
     tables = {row["table"]: row for row in rows if row["record"] == "table"}
     assert sorted(tables) == sorted(name for _, names in files.values() for name in names)
@@ -86,8 +86,8 @@ def test_damaged_files_are_listed_with_a_sentence_and_stop_nothing(files, tmp_pa
     (tmp_path / "0.csv").write_bytes(files["a.csv"][0])
     for name, (data, _) in files.items():
         (tmp_path / name).write_bytes(damaged(data, how))
-    found, skipped = find_tables(tmp_path)
-    rows = [row for row in records_of(found) if row["record"] == "table"]
+    listed, skipped = find_tables(tmp_path)
+    rows = [row for row in records_of(listed) if row["record"] == "table"]
     tables = {row["table"]: row["reason"] for row in rows}
     assert tables.pop("0.csv") is None
     reasons = {file.path: file.reason for file in skipped}
