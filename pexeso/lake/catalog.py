@@ -166,18 +166,8 @@ TABLES_SCHEMA = _schema(
 # ones and is null for the others.
 COLUMNS_SCHEMA = pa.schema(
     [
-        *_schema(
-            "table",
-            "position",
-            "name",
-            "label",
-            "kind",
-            "n_rows",
-            "n_missing",
-            "n_distinct",
-            "median_tokens",
-        ),
-        SCHEMA.field("reason"),
+        *_schema(*("table", "position", "name", "label", "kind", "n_rows", "n_missing")),
+        *_schema("n_distinct", "median_tokens", "reason"),
         pa.field("column_id", pa.int64()),
     ]
 )
@@ -192,9 +182,9 @@ class Catalog:
 
     def __init__(self, files: FilesOf) -> None:
         self._files = files
-        schema = _nullable(REMOVED, REMOVED_SCHEMA.names)
+        none = _nullable(REMOVED).empty_table()
         self._removed = [
-            pa.concat_tables([schema.empty_table(), *(_rows(path, schema) for path in paths)])
+            pa.concat_tables([none, *(_rows(path, REMOVED, none.column_names) for path in paths)])
             for paths in files(REMOVED)
         ]
 
@@ -228,13 +218,13 @@ class Catalog:
             later = self._removed[number + 1 :]
             removed = pa.concat_tables(later)["table"] if later else None
             for path in paths:
-                yield partial(_rows, path, _nullable(kind, columns), removed, where)
+                yield partial(_rows, path, kind, columns, removed, where)
 
     def _read(self, kind: str, columns: Sequence[str] | None, among: pa.Array | None) -> pa.Table:
         names = _SCHEMAS[kind].names if columns is None else columns
         where = None if among is None else pc.field("table").isin(among)
         rows = [read() for read in self.pieces(kind, names, where)]
-        return pa.concat_tables([_nullable(kind, names).empty_table(), *rows])
+        return pa.concat_tables([_nullable(kind).empty_table().select(names), *rows])
 
     def named(self, name: str) -> str:
         """Return the table that a name means.
@@ -324,33 +314,25 @@ def is_part(kind: str, name: str) -> bool:
     return re.fullmatch(rf"{kind}-[0-9]{{5,9}}\.parquet", name, re.ASCII) is not None
 
 
-def _nullable(kind: str, names: Sequence[str]) -> pa.Schema:
-    return pa.schema([_SCHEMAS[kind].field(name).with_nullable(True) for name in names])
+def _nullable(kind: str) -> pa.Schema:
+    return pa.schema([field.with_nullable(True) for field in _SCHEMAS[kind]])
 
 
 def _rows(
     path: Path,
-    schema: pa.Schema,
+    kind: str,
+    columns: Sequence[str],
     removed: pa.ChunkedArray | None = None,
     where: pc.Expression | None = None,
 ) -> pa.Table:
-    fields = [*schema, *(SCHEMA.field(name) for name in ("table",) if name not in schema.names)]
+    """Read rows of a file; what it lacks, since an older pexeso wrote it, is null."""
+    names = list(dict.fromkeys((*columns, "table")))
     with damage_made_plain(path):
-        names = set(pq.read_schema(path).names)
-        read = pq.read_table(
-            path, columns=[field.name for field in fields if field.name in names], filters=where
-        )
-        arrays = [
-            read[field.name].cast(field.type)
-            if field.name in names
-            else pa.nulls(read.num_rows, field.type)
-            for field in fields
-        ]
-        rows = pa.Table.from_arrays(arrays, names=[field.name for field in fields])
+        rows = pq.read_table(path, columns=names, filters=where, schema=_nullable(kind))
         rows.validate(full=True)  # that texts are UTF-8, Parquet's reader leaves to others
     if removed is not None and len(removed):
         rows = rows.filter(pc.invert(pc.is_in(rows["table"], value_set=removed)))
-    return rows.select(schema.names)
+    return rows.select(columns)
 
 
 @contextmanager

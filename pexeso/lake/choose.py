@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import groupby
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -273,23 +274,15 @@ class ColumnRules:
                 raise InputError(f"{name} must be a whole number, 1 or more. Got {value!r}.")
         for name in ("max_number_fraction", "max_missing_fraction"):
             self._check_number(name, 0, 1)
-        self._check_number("max_median_tokens", 1, float("inf"))
+        self._check_number("max_median_tokens", 1, inf)
 
     def _check_number(self, name: str, low: float, high: float) -> None:
         value = getattr(self, name)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
         # Written so that NaN, which compares false with everything, is refused.
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or not low <= value <= high
-            or value == float("inf")
-        ):
-            bounds = (
-                f"a number of {low} or more"
-                if high == float("inf")
-                else f"a number from {low} to {high}"
-            )
-            raise InputError(f"{name} must be {bounds}. Got {value!r}.")
+        if not is_number or not low <= value <= high or value == inf:
+            bounds = f"of {low} or more" if high == inf else f"from {low} to {high}"
+            raise InputError(f"{name} must be a number {bounds}. Got {value!r}.")
 
     def to_dict(self) -> dict[str, object]:
         """Return the rules as plain values that JSON can hold."""

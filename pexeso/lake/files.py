@@ -200,10 +200,7 @@ class Listing(NamedTuple):
 
 
 def find_tables(
-    lake: str | os.PathLike[str] | Location,
-    *,
-    single_files: bool = False,
-    as_of: str | None = None,
+    lake: str | os.PathLike[str] | Location, *, single_files: bool = False, as_of: str | None = None
 ) -> tuple[list[TableFile], list[SkippedFile]]:
     """List the table files under a folder, and the reason for every other entry.
 

@@ -26,12 +26,7 @@ from pexeso.lake.normalise.dates import (
     read_named_dates,
     times_of,
 )
-from pexeso.lake.normalise.text_rules import (
-    NAMED_PERIOD,
-    end_of_span,
-    with_periods,
-    with_times,
-)
+from pexeso.lake.normalise.text_rules import NAMED_PERIOD, end_of_span, with_periods, with_times
 
 _COMPACT = (
     "^(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])"

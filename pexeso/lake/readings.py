@@ -76,10 +76,7 @@ _TRUTHS = {
     **dict.fromkeys(("0", "no", "n", "f", "false"), "false"),
 }
 # Calling codes of two digits and of one; all others have three.
-_CODES = (
-    "20|27|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]",
-    "1|7",
-)
+_CODES = ("20|27|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]", "1|7")
 _PHONE = r"^\+?[0-9]{7,15}$"
 _MIN_PHONES = 0.9  # share of a column's values
 

@@ -198,13 +198,8 @@ def _sentence(error: Exception) -> str:
 def _table_record(
     file: TableFile, table: Table | None, fingerprint: str | None, reason: str | None
 ) -> dict[str, object]:
-    record = {
-        "record": "table",
-        "table": file.table,
-        "format": file.format,
-        "n_bytes": file.n_bytes,
-    }
-    record |= {"modified": file.modified, "version": file.version, "container": file.container}
+    names = ("table", "format", "n_bytes", "modified", "version", "container")
+    record = {"record": "table", **{name: getattr(file, name) for name in names}}
     record |= {"fingerprint": fingerprint, "reason": reason, "notes": table.notes if table else []}
     if table:
         record |= {"encoding": table.encoding, "delimiter": table.delimiter}
@@ -307,11 +302,8 @@ def _column_record(
         if len(values.values) < rules.min_distinct:
             reason = f"{reason_too_few(len(values.values), rules)}: counted once normalised"
     if profile:
-        record |= {
-            "kind": profile.value_kind,
-            "n_missing": profile.n_missing,
-            "median_tokens": profile.median_tokens,
-        }
+        record |= {"kind": profile.value_kind, "n_missing": profile.n_missing}
+        record |= {"median_tokens": profile.median_tokens}
     return record | {"reason": reason}, reason
 
 

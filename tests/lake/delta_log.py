@@ -1,11 +1,29 @@
-"""Commits to the log of a Delta table that the library deltalake does not write itself."""
+"""Tables with a log: of Iceberg, and commits to one of Delta that deltalake does not write."""
 
 import base64
 import json
 import string
 import struct
 
+import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
+
+TOWNS = ["Oslo", "Rome", "Bern", "Bonn", "Lima", "Oldtown", "Oldham"]
+
+
+def towns(names=TOWNS):
+    return pa.table({"town": names, "n": list(range(len(names)))})
+
+
+def iceberg(folder, table, **options):
+    """Write a table of Iceberg by its library, and return it."""
+    catalog = pytest.importorskip("pyiceberg.catalog.sql")
+    opened = catalog.SqlCatalog("test", uri="sqlite:///:memory:", warehouse=f"file://{folder}")
+    opened.create_namespace("n")
+    written = opened.create_table("n.t", table.schema, location=f"file://{folder}", **options)
+    written.append(table)
+    return written
 
 
 def vector_of(*rows):

@@ -23,6 +23,7 @@ TABLE = pa.table(
     }
 )
 ROWS = TABLE.to_pylist()
+LINES = [TABLE.column_names, *(list(row.values()) for row in ROWS)]
 
 
 def text(delimiter=",", *, above="", below="", quote="", end="\n"):
@@ -39,17 +40,30 @@ def json_lines():
     return "".join(json.dumps(row) + "\n" for row in json_rows())
 
 
-def xlsx(path):
+def book(**sheets):
+    """Return an .xlsx; a sheet is a list of rows, or a function that fills it."""
     from openpyxl import Workbook
 
-    book = Workbook()
-    for name in ("Cities", "More"):
-        sheet = book.create_sheet(name)
-        sheet.append(TABLE.column_names)
-        for row in ROWS:
-            sheet.append(list(row.values()))
-    book.remove(book.worksheets[0])
-    book.save(path)
+    made, saved = Workbook(), io.BytesIO()
+    made.remove(made.active)
+    for name, rows in sheets.items():
+        sheet = made.create_sheet(name)
+        for row in () if callable(rows) else rows:
+            sheet.append(list(row))
+        if callable(rows):
+            rows(sheet)
+    made.save(saved)
+    return saved.getvalue()
+
+
+def with_member(data, name, change):
+    """Return an archive with one of its members changed by a function of bytes."""
+    changed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(changed, "w") as new:
+        for member in old.infolist():
+            content = old.read(member)
+            new.writestr(member, change(content) if member.filename == name else content)
+    return changed.getvalue()
 
 
 def arrow_file(path, *, stream=False):
@@ -138,7 +152,7 @@ def every_file():
     """Return the bytes of each file by its name, and the tables that it holds."""
     utf8 = text().encode()
     columns = {name: [row[name] for row in json_rows()] for name in TABLE.column_names}
-    book, base = as_bytes(xlsx_at), as_bytes(sqlite_file)
+    sheets, base = book(Cities=LINES, More=LINES), as_bytes(sqlite_file)
     one = {
         "a.csv": utf8,
         "b.tsv": text("\t").encode(),
@@ -188,7 +202,7 @@ def every_file():
     }
     files = {name: (data, [name]) for name, data in one.items()}
     several = {
-        "zm.xlsx": (book, ["#Cities", "#More"]),
+        "zm.xlsx": (sheets, ["#Cities", "#More"]),
         "zn.sqlite": (base, ["#cities", "#more towns"]),
         "zo.db": (base, ["#cities", "#more towns"]),
         "zp.duckdb": (as_bytes(duckdb_file), ["#cities"]),
@@ -197,7 +211,7 @@ def every_file():
             ["/a.csv", "/deep/b.json"],
         ),
         "zr.zip": (
-            as_bytes(lambda path: zip_file(path, book_xlsx=book, base_sqlite=base)),
+            as_bytes(lambda path: zip_file(path, book_xlsx=sheets, base_sqlite=base)),
             [
                 "/book.xlsx#Cities",
                 "/book.xlsx#More",
@@ -205,7 +219,7 @@ def every_file():
                 "/base.sqlite#more towns",
             ],
         ),
-        "zs.ods": (ods(), ["#Cities"]),
+        "zs.ods": (ods(LINES), ["#Cities"]),
     }
     files |= {
         name: (data, [name + table for table in tables]) for name, (data, tables) in several.items()
@@ -213,14 +227,8 @@ def every_file():
     return files
 
 
-def xlsx_at(path):
-    named = path.with_suffix(".xlsx")
-    xlsx(named)
-    named.rename(path)
-
-
-def ods():
-    """Return the smallest spreadsheet of OpenDocument that holds the table."""
+def ods(rows, entries=""):
+    """Return a spreadsheet of OpenDocument: rows are lists, or XML, and entries its manifest's."""
 
     def cell(value):
         if isinstance(value, int):
@@ -230,25 +238,23 @@ def ods():
         kind = 'office:value-type="string"'
         return f"<table:table-cell {kind}><text:p>{value}</text:p></table:table-cell>"
 
-    rows = [TABLE.column_names, *(list(row.values()) for row in ROWS)]
-    body = "".join(f"<table:table-row>{''.join(map(cell, row))}</table:table-row>" for row in rows)
+    if not isinstance(rows, str):
+        lines = ("".join(map(cell, row)) for row in rows)
+        rows = "".join(f"<table:table-row>{line}</table:table-row>" for line in lines)
     spaces = " ".join(
         f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
-        for name in ("office", "table", "text")
+        for name in ("office", "table", "text", "manifest")
     )
-    content = (
-        f'<?xml version="1.0" encoding="UTF-8"?><office:document-content {spaces}><office:body>'
-        f'<office:spreadsheet><table:table table:name="Cities">{body}</table:table>'
-        "</office:spreadsheet></office:body></office:document-content>"
-    )
-    kind = "application/vnd.oasis.opendocument.spreadsheet"
-    manifest = (
-        '<?xml version="1.0"?><manifest:manifest '
-        'xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
-    )
+    parts = {
+        "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
+        "META-INF/manifest.xml": f"<manifest:manifest {spaces}>{entries}</manifest:manifest>",
+        "content.xml": f"<office:document-content {spaces}><office:body><office:spreadsheet>"
+        f'<table:table table:name="Cities">{rows}</table:table>'
+        "</office:spreadsheet></office:body></office:document-content>",
+    }
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("mimetype", kind)
-        archive.writestr("META-INF/manifest.xml", manifest)
-        archive.writestr("content.xml", content)
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in parts.items():
+            xml = name.endswith(".xml")
+            archive.writestr(name, f'<?xml version="1.0" encoding="UTF-8"?>{text}' if xml else text)
     return packed.getvalue()

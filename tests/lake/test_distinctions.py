@@ -243,11 +243,16 @@ TOGETHER = [
 ]
 
 
+NORMALISER = Normaliser()
+
+
+def normal(*texts: str) -> pa.LargeStringArray:
+    return NORMALISER.normalise(pa.array(texts)).cast(pa.large_string())
+
+
 def apart(left: str, right: str, distinctions=DISTINCTIONS) -> bool:
-    sides = [
-        Normaliser().normalise(pa.array([text])).cast(pa.large_string()) for text in (left, right)
-    ]
-    vectors = [sparse_vectors(create(distinctions=distinctions), side) for side in sides]
+    model = create(distinctions=distinctions)
+    vectors = [sparse_vectors(model, normal(text)) for text in (left, right)]
     return bool(pair_distances(*vectors)[0] >= 1.0)
 
 
@@ -308,10 +313,7 @@ def test_words_in_another_order_are_near_and_not_equal():
     ],
 )
 def test_a_letter_of_a_short_word_may_differ(left, right, is_near):
-    sides = [
-        marks_of(Normaliser().normalise(pa.array([text])).cast(pa.large_string()), ())
-        for text in (left, right)
-    ]
+    sides = [marks_of(normal(text), ()) for text in (left, right)]
     marks = [set(side.of_letters()[0].tolist()) for side in sides]
     assert bool(marks[0] & marks[1]) == is_near
 
@@ -330,18 +332,15 @@ def test_a_letter_of_a_short_word_may_differ(left, right, is_near):
     ],
 )
 def test_one_word_or_two(left, right, distance):
-    sides = [
-        sparse_vectors(create(distinctions=DISTINCTIONS), Normaliser().normalise(pa.array([text])))
-        for text in (left, right)
-    ]
+    model = create(distinctions=DISTINCTIONS)
+    sides = [sparse_vectors(model, normal(text)) for text in (left, right)]
     assert pair_distances(*sides).tolist() == [distance]
     if distance == REGROUPED:
         assert pair_costs(*sides, pair_distances(*sides)).tolist() == [distance]
 
 
 def test_values_have_marks_of_their_own_whatever_others_there_are():
-    texts = [text for pair in (*APART, *TOGETHER) for text in pair]
-    values = Normaliser().normalise(pa.array(texts)).cast(pa.large_string())
+    values = normal(*(text for pair in (*APART, *TOGETHER) for text in pair))
     every = marks_of(values, DISTINCTIONS)
     for row in range(len(values)):
         alone = marks_of(values.slice(row, 1), DISTINCTIONS)

@@ -19,15 +19,9 @@ from pexeso.lake.files import find_tables
 from pexeso.lake.rows import read_typed_rows
 from pexeso.lake.typed.value_texts import value_texts
 from pexeso.store.io.location import locate
-from tests.lake.delta_log import rename_column, vector_of
+from tests.lake.delta_log import TOWNS, iceberg, towns, vector_of
 
 deltalake = pytest.importorskip("deltalake")
-
-TOWNS = ["Oslo", "Rome", "Bern", "Bonn", "Lima", "Oldtown", "Oldham"]
-
-
-def towns(names=TOWNS):
-    return pa.table({"town": names, "n": list(range(len(names)))})
 
 
 def rows_of(path):
@@ -48,17 +42,11 @@ def names(lake):
     }
 
 
-def test_a_delta_table_after_a_delete(lake):
-    deltalake.write_deltalake(lake / "towns", towns())
-    deltalake.DeltaTable(lake / "towns").delete("n >= 5")
-    assert names(lake)[0] == [("towns", "delta")]
-    assert [town for town, _ in rows_of(lake / "towns")] == sorted(TOWNS[:5])
-
-
 def test_an_index_follows_the_log(lake, tmp_path):
     (lake / "deep").mkdir()
     (lake / "other.csv").write_text("fruit\n" + "apple\npear\nplum\nfig\nlime\n")
     deltalake.write_deltalake(lake / "deep" / "towns", towns())
+    assert names(lake)[0] == [("deep/towns", "delta"), ("other.csv", "delimited")]
     index = build_index(lake, tmp_path / "ix")
     assert index.search(TOWNS)[0].matched == len(TOWNS)
     deltalake.DeltaTable(lake / "deep" / "towns").delete("n >= 5")
@@ -70,18 +58,6 @@ def test_an_index_follows_the_log(lake, tmp_path):
     assert index.append().changed == 0
     shutil.rmtree(lake / "deep" / "towns")
     assert index.append(delete_missing=True).deleted == 1
-
-
-def test_partitions_of_delta_are_columns(lake):
-    table = towns().append_column("country", pa.array(["NO", "IT", "CH", "DE", "PE", "a b", None]))
-    deltalake.write_deltalake(lake / "towns", table, partition_by=["country"])
-    assert names(lake)[0] == [("towns", "delta")]
-    read = read_table(lake / "towns")
-    assert sorted(read.names) == ["country", "n", "town"]
-    country = dict(zip(read.columns[0].to_pylist(), read.columns[2].to_pylist(), strict=True))
-    assert country["Oslo"] == "NO"
-    assert country["Oldtown"] == "a b"
-    assert country["Oldham"] is None
 
 
 def with_protocol(folder, **protocol):
@@ -268,16 +244,6 @@ def test_a_lake_that_is_one_table_is_told(tmp_path):
     assert "the lake itself is one delta table" in reasons["towns"]
 
 
-def iceberg(folder, table, **options):
-    """Write a table of Iceberg by its library, and return it."""
-    catalog = pytest.importorskip("pyiceberg.catalog.sql")
-    opened = catalog.SqlCatalog("test", uri="sqlite:///:memory:", warehouse=f"file://{folder}")
-    opened.create_namespace("n")
-    written = opened.create_table("n.t", table.schema, location=f"file://{folder}", **options)
-    written.append(table)
-    return written
-
-
 def test_an_index_follows_the_log_of_iceberg(lake, tmp_path):
     written = iceberg(lake / "towns", towns())
     (lake / "other.csv").write_text("fruit\n" + "apple\npear\nplum\nfig\nlime\n")
@@ -388,19 +354,6 @@ def test_deletion_vectors_of_delta_are_applied(lake, tmp_path, is_named):
     match = index.search(TOWNS)[0]
     assert match.matched == 5
     assert match.join(pa.table({"town": TOWNS}), on="town")["n"].null_count == 2
-
-
-def test_renamed_columns_have_the_names_of_the_log(lake):
-    written = iceberg(lake / "ice", towns())
-    with written.update_schema() as change:
-        change.rename_column("town", "place")
-    settings = {"delta.columnMapping.mode": "name", "delta.minReaderVersion": "2"}
-    settings |= {"delta.minWriterVersion": "5"}
-    deltalake.write_deltalake(lake / "delta", towns(), configuration=settings)
-    rename_column(lake / "delta", "town", "place")
-    for name in ("ice", "delta"):
-        assert read_table(lake / name).names == ["place", "n"]
-        assert [town for town, _ in rows_of(lake / name)] == sorted(TOWNS)
 
 
 @pytest.mark.parametrize("protocol", ["memory", "s3"])

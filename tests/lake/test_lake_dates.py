@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from long_runs import examples
 
 from pexeso.lake.normalise.dates import MONTHS, canonical_dates
+from pexeso.lake.normalise.normaliser import Normaliser
 
 FORMATS = [
     *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d. %m. %Y", "%d %B %Y", "%d-%b-%Y"),
     *("%B %d, %Y", "%b. %d %Y", "%A, %B %d, %Y", "%a %d %b %Y", "%dth of %B, %Y"),
 ]
+NORMALISER = Normaliser()
 
 
 def read(*values):
@@ -139,6 +141,4 @@ def test_no_values_give_no_dates():
     ],
 )
 def test_a_column_decides_what_is_a_month_of_a_year(column, forms):
-    from pexeso.lake.normalise.normaliser import Normaliser
-
-    assert Normaliser().normalise(pa.array(column)).to_pylist() == forms
+    assert NORMALISER.normalise(pa.array(column)).to_pylist() == forms

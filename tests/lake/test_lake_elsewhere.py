@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.fs
 import pytest
+from read_tables import records_of
 
 from pexeso.errors import InputError, LakeError, OutputError, PlaceError, TableReadError
 from pexeso.joins.mapping import PairColumns, make_mapping
@@ -21,7 +22,6 @@ from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import TableFile, find_tables, list_folder, look_at_lake, path_from_text
 from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.table import fingerprint_file, read_content
-from pexeso.lake.records import lake_records
 from pexeso.lake.rows import read_rows, table_path
 from pexeso.results.matches import Pair
 from pexeso.store.io.location import Location, locate
@@ -73,20 +73,9 @@ def test_a_lake_elsewhere_lists_as_the_same_lake_here(storage, small_lake):
 def test_its_tables_become_the_same_records(storage, small_lake):
     place = copy_to(storage, small_lake)
     for here, there in zip(find_tables(small_lake)[0], find_tables(place)[0], strict=True):
-        records = [
-            [
-                row
-                for batch in lake_records([file], ColumnRules(min_rows=3), Normaliser())
-                for row in batch.to_pylist()
-            ]
-            for file in (here, there)
-        ]
-        for rows in records:
-            rows[0] = {
-                name: value
-                for name, value in rows[0].items()
-                if name not in ("modified", "version")
-            }
+        records = [records_of([file], ColumnRules(min_rows=3)) for file in (here, there)]
+        for table, *_ in records:
+            del table["modified"], table["version"]
         assert records[0] == records[1]
 
 
@@ -222,7 +211,7 @@ def test_a_storage_that_refuses_is_told_in_one_sentence(bucket):
     with pytest.raises(TableReadError, match="there is no permission"):
         read_content(refused.joined("a.csv"))
     assert fingerprint_file(refused.joined("a.csv")) is None
-    [record] = next(lake_records([table_at(refused)], ColumnRules(), Normaliser())).to_pylist()
+    [record] = records_of([table_at(refused)])
     assert "there is no permission" in record["reason"]
 
 
@@ -237,7 +226,7 @@ def test_a_storage_that_breaks_off_is_no_reason_to_leave_anything_out(bucket):
         lambda: read_content(broken.joined("a.csv")),
         lambda: fingerprint_file(broken.joined("a.csv")),
         lambda: read_rows(broken, "a.csv"),
-        lambda: list(lake_records([table_at(broken)], ColumnRules(), Normaliser())),
+        lambda: records_of([table_at(broken)]),
     ):
         with pytest.raises(PlaceError, match="connection reset"):
             attempt()

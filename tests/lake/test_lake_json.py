@@ -132,8 +132,14 @@ def test_objects_in_columns_of_one_name_are_columns_of_their_own():
     assert (names, columns) == (["x.y", "x.y"], [["1"], ["2"]])
 
 
+@pytest.fixture
+def few_cells(monkeypatch):
+    monkeypatch.setattr("pexeso.lake.readers.table.MIN_CELLS", 1 << 16)
+
+
+@pytest.mark.usefixtures("few_cells")
 def test_keys_of_one_name_in_many_different_objects_stay_json():
-    rows = [{"a.b": 1, "a": {"b": 2}, "by": {f"key {n}": n}} for n in range(20_000)]
+    rows = [{"a.b": 1, "a": {"b": 2}, "by": {f"key {n}": n}} for n in range(2_000)]
     table = parse(json.dumps(rows))
     assert table.names == ["a.b", "a", "by"]
     assert table.columns[1][7].as_py() == '{"b": 2}'
@@ -149,8 +155,9 @@ def test_objects_more_than_eight_levels_deep_stay_json():
     assert columns == [['{"k": {"z": 1}}']]
 
 
+@pytest.mark.usefixtures("few_cells")
 def test_objects_with_keys_of_their_own_in_each_row_stay_json():
-    rows = [{"id": n, "by": {f"key {n}": n}} for n in range(20_000)]
+    rows = [{"id": n, "by": {f"key {n}": n}} for n in range(2_000)]
     table = parse(json.dumps(rows))
     assert table.names == ["id", "by"]
     assert table.columns[1][7].as_py() == '{"key 7": 7}'

@@ -4,14 +4,12 @@ import random
 
 import pytest
 from every_format import TABLE, every_file
+from read_tables import records_of
 
 from pexeso.errors import TableReadError
-from pexeso.lake.choose import ColumnRules
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
 from pexeso.lake.left_out import grouped
-from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.records import lake_records
 from pexeso.lake.rows import read_rows, read_typed_rows
 from pexeso.results.query import read_query
 
@@ -32,19 +30,10 @@ def lake(files, tmp_path_factory):
     return folder
 
 
-def records_of(folder):
-    tables, skipped = find_tables(folder)
-    rows = [
-        row
-        for batch in lake_records(tables, ColumnRules(), Normaliser())
-        for row in batch.to_pylist()
-    ]
-    return rows, skipped
-
-
 def test_every_table_is_read_and_none_is_lost(files, lake):
     assert len(files) >= 40
-    rows, skipped = records_of(lake)
+    listed, skipped = find_tables(lake)
+    rows = records_of(listed)
     assert skipped == []
     tables = {row["table"]: row for row in rows if row["record"] == "table"}
     assert sorted(tables) == sorted(name for _, names in files.values() for name in names)
@@ -97,8 +86,9 @@ def test_damaged_files_are_listed_with_a_sentence_and_stop_nothing(files, tmp_pa
     (tmp_path / "0.csv").write_bytes(files["a.csv"][0])
     for name, (data, _) in files.items():
         (tmp_path / name).write_bytes(damaged(data, how))
-    rows, skipped = records_of(tmp_path)
-    tables = {row["table"]: row["reason"] for row in rows if row["record"] == "table"}
+    listed, skipped = find_tables(tmp_path)
+    rows = [row for row in records_of(listed) if row["record"] == "table"]
+    tables = {row["table"]: row["reason"] for row in rows}
     assert tables.pop("0.csv") is None
     reasons = {file.path: file.reason for file in skipped}
     reasons |= {name: reason for name, reason in tables.items() if reason}

@@ -1,9 +1,7 @@
 """Rows that are no rows, and rows that look like none: notes, totals and repeated headers."""
 
-import io
-
-import openpyxl
 import pytest
+from every_format import book
 from read_tables import read_delimited as read
 
 from pexeso.lake.files import find_tables
@@ -14,11 +12,7 @@ from pexeso.store.io.location import locate
 
 
 def sheet(rows: list[list[object]]) -> tuple[list[list[object]], list[str]]:
-    book, data = openpyxl.Workbook(), io.BytesIO()
-    for row in rows:
-        book.active.append(row)
-    book.save(data)
-    table = SHEETS.read(FileSource("t.xlsx", data=data.getvalue()), book.active.title)
+    table = SHEETS.read(FileSource("t.xlsx", data=book(S=rows)), "S")
     return [column.to_pylist() for column in table.rows.columns], table.notes
 
 

@@ -4,14 +4,12 @@ import pickle
 import time
 
 import pytest
+from read_tables import records_of
 
 from pexeso.errors import InputError, LakeError
-from pexeso.lake.choose import ColumnRules
 from pexeso.lake.containers.reader import TablesInTurn, read_table
 from pexeso.lake.files import find_tables
-from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.options import FileSettings, LakeSettings, ReadingOptions
-from pexeso.lake.records import lake_records
 from pexeso.lake.rows import read_rows
 from pexeso.store.io.location import locate
 
@@ -222,11 +220,7 @@ def test_settings_in_a_folder_of_the_lake_are_told_to_be_of_no_use(tmp_path):
 
 def test_records_and_rows_are_read_as_they_say(tmp_path):
     file = find_tables(lake_in(tmp_path))[0][1]
-    records = [
-        row
-        for batch in lake_records([file], ColumnRules(), Normaliser())
-        for row in batch.to_pylist()
-    ]
+    records = records_of([file])
     assert (records[0]["delimiter"], records[0]["n_rows"]) == ("#", 1)
     assert [row["name"] for row in records if row["record"] == "column"] == ["city", "n,o"]
     assert read_rows(tmp_path, "old/a.csv").to_pydict() == {"city": ["Málaga"], "n,o": ["1,2"]}
@@ -259,6 +253,5 @@ def test_what_an_entry_names_by_its_end_is_text(write, tmp_path):
 def test_a_list_of_words_is_a_table_where_it_is_named_and_none_in_a_lake(tmp_path):
     (tmp_path / "words.txt").write_text("city\nOslo\nRome\nLima\n")
     assert read_table(tmp_path / "words.txt").columns[0].to_pylist() == ["Oslo", "Rome", "Lima"]
-    file = find_tables(tmp_path)[0][0]
-    record = next(lake_records([file], ColumnRules(), Normaliser())).to_pylist()[0]
+    record, *_ = records_of(find_tables(tmp_path)[0])
     assert "not delimited text" in record["reason"]

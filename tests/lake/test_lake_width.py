@@ -2,21 +2,18 @@
 
 import io
 import json
-import zipfile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from every_format import ods
+from every_format import LINES, book, ods, with_member
 from long_runs import EVERYTHING
+from read_tables import records_of
 
 from pexeso.errors import TableReadError
-from pexeso.lake.choose import ColumnRules
 from pexeso.lake.containers.reader import read_table
 from pexeso.lake.files import find_tables
-from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.table import MAX_COLUMNS
-from pexeso.lake.records import lake_records
 
 MANY = 1_000_000
 MANY_KEYS = MANY if EVERYTHING else 30_000
@@ -24,36 +21,10 @@ MANY_KEYS = MANY if EVERYTHING else 30_000
 
 def spreadsheet(rows, dimension=""):
     """Return an .xlsx with a sheet of this XML beside one of two columns."""
-    plain = "".join(
-        f'<row r="{n}">{cell(f"A{n}", f"a{n}")}<c r="B{n}"><v>{n}</v></c></row>'
-        for n in range(1, 9)
-    )
     spaces = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
-    relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    package = "http://schemas.openxmlformats.org/package/2006"
-    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
-    parts = {
-        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"><Default Extension="rels" '
-        'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-        f'<Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/>'
-        f'<Override PartName="/xl/s1.xml" ContentType="{kind}.worksheet+xml"/>'
-        f'<Override PartName="/xl/s2.xml" ContentType="{kind}.worksheet+xml"/></Types>',
-        "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r" '
-        f'Type="{relations}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-        "xl/workbook.xml": f'<workbook {spaces} xmlns:r="{relations}"><sheets>'
-        '<sheet name="Wide" sheetId="1" r:id="r1"/><sheet name="Plain" sheetId="2" r:id="r2"/>'
-        "</sheets></workbook>",
-        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">'
-        f'<Relationship Id="r1" Type="{relations}/worksheet" Target="s1.xml"/>'
-        f'<Relationship Id="r2" Type="{relations}/worksheet" Target="s2.xml"/></Relationships>',
-        "xl/s1.xml": f"<worksheet {spaces}>{dimension}<sheetData>{rows}</sheetData></worksheet>",
-        "xl/s2.xml": f"<worksheet {spaces}><sheetData>{plain}</sheetData></worksheet>",
-    }
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in parts.items():
-            archive.writestr(name, f'<?xml version="1.0" encoding="UTF-8"?>{text}')
-    return packed.getvalue()
+    sheet = f"<worksheet {spaces}>{dimension}<sheetData>{rows}</sheetData></worksheet>"
+    plain = book(Wide=[["a"]], Plain=[[f"a{n}", n] for n in range(1, 9)])
+    return with_member(plain, "xl/worksheets/sheet1.xml", lambda _: sheet.encode())
 
 
 def cell(reference, text):
@@ -77,20 +48,14 @@ def declared():
 
 def repeated(times, *, empty):
     """Return an .ods whose rows end with one cell that is repeated."""
-    packed = io.BytesIO()
     content = "" if empty else "<text:p>x</text:p>"
     kind = "" if empty else ' office:value-type="string"'
     more = (
         f'<table:table-cell table:number-columns-repeated="{times}"{kind}>{content}'
         "</table:table-cell></table:table-row>"
     )
-    with zipfile.ZipFile(io.BytesIO(ods())) as given, zipfile.ZipFile(packed, "w") as archive:
-        for name in given.namelist():
-            data = given.read(name)
-            if name == "content.xml":
-                data = data.replace(b"</table:table-row>", more.encode())
-            archive.writestr(name, data)
-    return packed.getvalue()
+    end = b"</table:table-row>"
+    return with_member(ods(LINES), "content.xml", lambda xml: xml.replace(end, more.encode()))
 
 
 def parquet():
@@ -149,16 +114,10 @@ def test_the_others_of_a_lake_are_read(tmp_path):
     for name in IN_A_LAKE:
         (tmp_path / name).write_bytes({**WIDE, **READ}[name]())
     (tmp_path / "plain.csv").write_text("city,n\nOslo,1\nRome,2\nBern,3\nRiga,4\nCork,5\n")
-    reasons = {row["table"]: row["reason"] for row in records_of(tmp_path)}
+    tables, skipped = find_tables(tmp_path)
+    reasons = {file.path: file.reason for file in skipped}
+    rows = [row for row in records_of(tables) if row["record"] == "table"]
+    reasons |= {row["table"]: row["reason"] for row in rows}
     read = {"plain.csv", "cells.xlsx#Plain", "declared.xlsx#Wide", "declared.xlsx#Plain"}
     assert {name for name, reason in reasons.items() if reason is None} == read
     assert set(reasons) == read | {"line.csv", "file.parquet", "cells.xlsx#Wide"}
-
-
-def records_of(folder):
-    """Return what is known of each table of a lake, those that are left out by their files too."""
-    tables, skipped = find_tables(folder)
-    rows = [{"table": file.path, "reason": file.reason} for file in skipped]
-    for batch in lake_records(tables, ColumnRules(), Normaliser()):
-        rows += [row for row in batch.to_pylist() if row["record"] == "table"]
-    return rows

@@ -14,17 +14,13 @@ from pexeso.lake.containers.reader import read_table
 from pexeso.lake.readers.options import ReadingOptions
 from pexeso.store.io import table_history
 from pexeso.store.io.table_history import plain_state
+from tests.lake.delta_log import TOWNS, iceberg, towns
 
 deltalake = pytest.importorskip("deltalake")
 sql = pytest.importorskip("pyiceberg.catalog.sql")
 config = pytest.importorskip("pyiceberg.utils.config")
 
-TOWNS = ["Oslo", "Rome", "Bern", "Bonn", "Lima", "Kiel", "Riga"]
-LATER = ["Oldtown", "Oldham", "Olden", "Quito", "Minsk", "Dakar"]
-
-
-def towns(names=TOWNS):
-    return pa.table({"town": names, "n": list(range(len(names)))})
+LATER = ["Kiel", "Riga", "Turin", "Quito", "Minsk", "Dakar"]
 
 
 def moment():
@@ -47,21 +43,6 @@ def names_in(path, **reading):
 def lake(tmp_path):
     (tmp_path / "lake").mkdir()
     return tmp_path / "lake"
-
-
-@pytest.fixture
-def catalog(lake):
-    """Return a catalogue of Iceberg whose tables lie in the lake."""
-    warehouse = f"file://{lake}"
-    catalog = sql.SqlCatalog("test", uri="sqlite:///:memory:", warehouse=warehouse)
-    catalog.create_namespace("n")
-    return catalog
-
-
-def iceberg(catalog, lake, name, table):
-    created = catalog.create_table(f"n.{name}", table.schema, location=f"file://{lake / name}")
-    created.append(table)
-    return created
 
 
 @pytest.mark.parametrize(
@@ -130,9 +111,9 @@ def test_logs_that_are_no_files_are_no_commits(lake, tmp_path):
     assert table_history.delta_version(path, plain_state(state)) == 0
 
 
-def test_states_of_an_iceberg_table_have_the_names_of_then(lake, catalog):
+def test_states_of_an_iceberg_table_have_the_names_of_then(lake):
     before = moment()
-    table = iceberg(catalog, lake, "t", towns())
+    table = iceberg(lake / "t", towns())
     first, number = moment(), table.current_snapshot().snapshot_id
     with table.update_schema() as change:
         change.rename_column("town", "place")
@@ -148,9 +129,9 @@ def test_states_of_an_iceberg_table_have_the_names_of_then(lake, catalog):
         names_in(lake / "t", as_of=7)
 
 
-def test_an_index_stays_at_its_moment(lake, tmp_path, catalog):
+def test_an_index_stays_at_its_moment(lake, tmp_path):
     deltalake.write_deltalake(lake / "delta", towns())
-    written = iceberg(catalog, lake, "ice", towns())
+    written = iceberg(lake / "ice", towns())
     (lake / "plain.csv").write_text("fruit\napple\npear\nplum\nfig\nlime\n")
     then = moment()
     deltalake.write_deltalake(lake / "delta", towns(LATER), mode="overwrite")

@@ -38,12 +38,7 @@ from pexeso.lake.typed.value_texts import without_view
 from pexeso.runtime.extras import installation
 from pexeso.runtime.formatting import first_line
 from pexeso.store.io.location import Location, PlaceEntry
-from pexeso.store.io.table_history import (
-    NoSuchState,
-    delta_version,
-    digest_of,
-    iceberg_snapshot,
-)
+from pexeso.store.io.table_history import NoSuchState, delta_version, digest_of, iceberg_snapshot
 
 if TYPE_CHECKING:
     from pexeso.lake.containers.reader import OpenTable

@@ -15,7 +15,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
@@ -169,8 +169,8 @@ class Member(NamedTuple):
     reason: str | None = None
 
 
-class Archive(AbstractContextManager["Archive"]):
-    """An archive that is opened once, when it is first read, and closed as a context manager.
+class Archive:
+    """An archive that is opened once, when it is first read; to be closed.
 
     After an error it is opened again: what holds it open turns the errors of its storage into ours,
     and does so once.
@@ -181,9 +181,6 @@ class Archive(AbstractContextManager["Archive"]):
         self._stack = ExitStack()
         self._file: zipfile.ZipFile | None = None
         self._by_path: dict[str, zipfile.ZipInfo] = {}
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         self._file = None
@@ -338,7 +335,7 @@ def tables_inside(source: FileSource, n_bytes: int) -> list[TableInside]:
         raise TableReadError(f"{source.shown} is no file that holds several tables.")
     if file_format.name != "archive":
         return _in_book(source, file_format.name, n_bytes)
-    with Archive(source) as archive:
+    with closing(Archive(source)) as archive:
         return [table for member in archive.members() for table in _in_member(archive, member)]
 
 

@@ -53,13 +53,7 @@ from pexeso.lake.typed.parquet import (
     parse_parquet,
 )
 from pexeso.lake.typed.sandbox import TypedTable, gathered
-from pexeso.lake.typed.text import (
-    decoded_once,
-    sound,
-    table_decoded_once,
-    text_table,
-    total_bytes,
-)
+from pexeso.lake.typed.text import decoded_once, sound, table_decoded_once, text_table, total_bytes
 from pexeso.store.io.location import Location, locate, locate_state
 
 # Formats whose cells have no types of their own.
@@ -356,12 +350,7 @@ class TablesInTurn(AbstractContextManager["TablesInTurn"]):
         return OpenTable(f"{file_shown}{member}", source, inner, source.fingerprint, options)
 
     def fingerprint(
-        self,
-        path: Path | Location,
-        member: str | None = None,
-        reading: str | None = None,
-        *,
-        max_bytes: int = DEFAULT_MAX_BYTES,
+        self, path: Path | Location, member: str | None = None, reading: str | None = None
     ) -> str | None:
         """Compute the fingerprint of a table and the way it is read; None where it cannot be read.
 
@@ -369,14 +358,14 @@ class TablesInTurn(AbstractContextManager["TablesInTurn"]):
         """
         try:
             if isinstance(path, Location) and path.is_of_catalogue:
-                return _open_in_catalogue(path, str(path), max_bytes).fingerprint
+                return _open_in_catalogue(path, str(path), DEFAULT_MAX_BYTES).fingerprint
             if (kind := kind_of_folder(path)) is not None:
                 options = reading_options(reading)
-                opened = _open_folder(path, kind, str(path), max_bytes, options)
+                opened = _open_folder(path, kind, str(path), DEFAULT_MAX_BYTES, options)
                 return with_reading(opened.fingerprint, reading)
             if member is None:
                 return with_reading(fingerprint_file(path), reading)
-            file = self._held(FileSource(str(path), path, max_bytes=max_bytes))
+            file = self._held(FileSource(str(path), path))
             return with_reading(file.enter(member)[0].fingerprint, reading)
         except TableReadError:
             return None

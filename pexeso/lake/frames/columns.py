@@ -30,10 +30,12 @@ _NESTED = ("array", "map", "struct", "variant")
 
 def is_polars(values: Any, name: str) -> bool:
     """Return whether something is of a class of polars, such as ``"Series"``; polars stays out."""
-    return any(
-        base.__name__ == name and base.__module__.partition(".")[0] == "polars"
-        for base in type(values).__mro__
-    )
+    return _is_of(values, "polars", name)
+
+
+def _is_of(values: Any, package: str, name: str) -> bool:
+    kinds = ((base.__module__.partition(".")[0], base.__name__) for base in type(values).__mro__)
+    return (package, name) in kinds
 
 
 def arrow_column(values: Any) -> pa.Array | pa.ChunkedArray:
@@ -181,10 +183,7 @@ def is_spark_frame(table: Any) -> bool:
 
 def is_spark_column(values: Any) -> bool:
     """Return whether something is a column of Spark: an expression without any rows."""
-    return any(
-        base.__name__ == "Column" and base.__module__.startswith("pyspark.")
-        for base in type(values).__mro__
-    )
+    return _is_of(values, "pyspark", "Column")
 
 
 @dataclass(frozen=True)

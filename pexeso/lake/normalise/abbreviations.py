@@ -8,8 +8,7 @@ at a time.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -35,13 +34,8 @@ _ALWAYS = "always"
 _MAX_ROUNDS = 4
 
 
-@cache
-def packaged() -> dict[str, Any]:
-    """Return the dictionaries that come with the package.
-
-    They are those of ``dictionaries.json``, not to be changed by the caller.
-    """
-    return package_data("dictionaries.json")
+# Returns the dictionaries that come with the package.
+packaged = partial(package_data, "dictionaries.json")
 
 
 @dataclass(frozen=True)

@@ -248,19 +248,7 @@ def read_aliases(file: str | os.PathLike[str], normaliser: Normaliser) -> Aliase
             f"A table of aliases has two columns: the alias, and what it stands for. '{name}' has "
             f"{len(table.names):,}: {shown(table.names)}."
         )
-    forms = [
-        pa.concat_arrays(
-            [
-                pa.array([], pa.string()),
-                *(
-                    normaliser.settled(part, np.arange(len(part)))
-                    for start in range(0, table.n_rows, _CHUNK_SIZE)
-                    for part in [column.slice(start, _CHUNK_SIZE)]
-                ),
-            ]
-        )
-        for column in table.columns
-    ]
+    forms = [_forms(column, normaliser) for column in table.columns]
     _require_values(name, forms)
     encoded = pa.concat_arrays(forms).dictionary_encode()
     ours, targets = encoded.indices.to_numpy().astype(np.int64).reshape(2, -1)
@@ -285,6 +273,12 @@ def read_aliases(file: str | os.PathLike[str], normaliser: Normaliser) -> Aliase
         encoded.dictionary.take(pa.array(aliases)),
         pc.utf8_trim_whitespace(table.columns[1]).take(pa.array(written[ends[aliases]])),
     )
+
+
+def _forms(texts: pa.StringArray, normaliser: Normaliser) -> pa.StringArray:
+    parts = [texts.slice(start, _CHUNK_SIZE) for start in range(0, len(texts), _CHUNK_SIZE)]
+    forms = [normaliser.settled(part, np.arange(len(part))) for part in parts]
+    return pa.concat_arrays(forms) if forms else texts
 
 
 def _require_values(name: str, forms: list[pa.StringArray]) -> None:

@@ -247,9 +247,7 @@ def where_matching(
     Which may is a cheaper test.
     """
     return only_where(
-        values,
-        may,
-        lambda some: only_where(some, pc.match_substring_regex(some, pattern), change),
+        values, may, lambda some: only_where(some, pc.match_substring_regex(some, pattern), change)
     )
 
 

@@ -6,7 +6,7 @@ Dates are written in one canonical form with a named month.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pyarrow as pa
@@ -94,10 +94,7 @@ _NAMES_HINT = (
 )
 
 
-@cache
-def month_data() -> dict[str, list[str] | str]:
-    """Return what is in ``months.json``. Not to be changed by the caller."""
-    return package_data("months.json")
+month_data = partial(package_data, "months.json")
 
 
 @cache

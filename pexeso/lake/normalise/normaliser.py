@@ -37,12 +37,7 @@ from pexeso.lake.normalise.characters import (
     separate_words,
     single_spaces,
 )
-from pexeso.lake.normalise.dates import (
-    DAY_FIRST,
-    canonical_dates,
-    month_data,
-    months_of_years,
-)
+from pexeso.lake.normalise.dates import DAY_FIRST, canonical_dates, month_data, months_of_years
 from pexeso.lake.normalise.rules import DEFAULT_RULES, DISTINCTIONS, READINGS, in_order
 from pexeso.lake.normalise.territories import Territories, default_forms, foreign, territories
 from pexeso.lake.normalise.territories import packaged as territory_names
@@ -183,14 +178,7 @@ class Normaliser:
         It covers the version, the enabled rules, `extra`, and all data that the rules depend on.
         """
         text = json.dumps(
-            [
-                self._options(),
-                packaged(),
-                month_data(),
-                territory_names(),
-                foreign(),
-                simplified(),
-            ],
+            [self._options(), packaged(), month_data(), territory_names(), foreign(), simplified()],
             sort_keys=True,
             ensure_ascii=True,
         )
@@ -283,11 +271,8 @@ class Normaliser:
         """Apply the rule `territories` to settled values, if it is on."""
         if "territories" not in self.rules:
             return values
-        return _territories_by(self._other_rules).write_out(values, columns)
-
-    @cached_property
-    def _other_rules(self) -> tuple[str, ...]:
-        return tuple(name for name in self.rules if name != "territories")
+        others = tuple(name for name in self.rules if name != "territories")
+        return _territories_by(others).write_out(values, columns)
 
     def _unsettled(self, before: pa.StringArray, after: pa.StringArray) -> np.ndarray:
         """Return the positions of values that may change in another pass.

@@ -22,10 +22,10 @@ class NamedRule:
     """
 
     name: str
-    is_default: bool
     does: str
     reason: str
     examples: tuple[tuple[str, str], ...]
+    is_default: bool = True
     tells_apart: bool = False
     is_reading: bool = False
 
@@ -34,14 +34,12 @@ class NamedRule:
 RULES: tuple[NamedRule, ...] = (
     NamedRule(
         "entities",
-        True,
         "writes the characters that entities of HTML stand for.",
         "They are left over from a page, and mean nothing else.",
         (("Caf&eacute;", "cafe"), ("Ben&nbsp;Hur", "ben hur"), ("AT&amp;T", "at and t")),
     ),
     NamedRule(
         "accents",
-        True,
         "removes the accents of Latin and Greek letters and writes ø as o, ß as ss and the like. "
         "Unicode's form NFKC is always applied.",
         "Tables differ in whether they keep accents.",
@@ -49,21 +47,18 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "case",
-        True,
         "writes lower case throughout.",
         "Tables differ in how they capitalise.",
         (("NEW York", "new york"),),
     ),
     NamedRule(
         "chinese",
-        True,
         "writes traditional Chinese characters as simplified ones.",
         "Each has one simplified form, and texts are written in either.",
         (("中國銀行", "中国银行"), ("臺灣", "taiwan")),
     ),
     NamedRule(
         "divisions",
-        True,
         "writes the kind of an administrative division at the end of a name in Chinese characters "
         "as a word of its own.",
         "Tables have the name with it and without it.",
@@ -71,14 +66,12 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "hosts",
-        True,
         "removes http://, www. and a slash at the end from a web address.",
         "They do not tell addresses apart.",
         (("https://www.example.com/", "example com"), ("www.example.com/a", "example com a")),
     ),
     NamedRule(
         "footnotes",
-        True,
         "removes marks of footnotes in square brackets; behind names of countries and states also "
         "numbers and letters in brackets, and raised numbers.",
         "They belong to the page that a table was taken from, not to the value.",
@@ -92,7 +85,6 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "opponents",
-        False,
         "removes 'at', '@' and 'vs' at the start, which schedules put before an opponent.",
         "Little is lost with such a word. Before an article and in phrases such as 'at home' it "
         "stays; initials (A. T.) are kept apart from it.",
@@ -103,10 +95,10 @@ RULES: tuple[NamedRule, ...] = (
             ("At the Movies", "at the movies"),
             ("AT&T", "at and t"),
         ),
+        is_default=False,
     ),
     NamedRule(
         "ranks",
-        True,
         "removes a rank or seed at the start that is marked as one, before a word.",
         "A marked number describes the table, not the value. A number without a mark may be part "
         "of a name, and stays.",
@@ -120,28 +112,27 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "numbering",
-        False,
         "removes a number of a list at the start: '1.', '2)', 'No. 3'.",
         "It makes '2. Liga' and '3. Liga' equal.",
         (("1. Maryland", "maryland"), ("No. 5 UConn", "uconn")),
+        is_default=False,
     ),
     NamedRule(
         "counts",
-        False,
         "removes a number of one to three digits in parentheses at the end.",
         "It makes 'Meridian (1)' and 'Meridian (2)' equal.",
         (("Arsenal (3)", "arsenal"), ("Halloween (2018)", "halloween 2018")),
+        is_default=False,
     ),
     NamedRule(
         "qualifiers",
-        False,
         "removes text in parentheses at the end.",
         "It makes 'Springfield (MA)' and 'Springfield (IL)' equal.",
         (("Springfield (MA)", "springfield"), ("Paris (France)", "paris")),
+        is_default=False,
     ),
     NamedRule(
         "inverted-names",
-        False,
         "moves the part after the only comma to the front, if both parts are one to three words "
         "without digits.",
         "It cannot distinguish people from places. Models that ignore word order do not need it.",
@@ -150,10 +141,10 @@ RULES: tuple[NamedRule, ...] = (
             ("Billings, Jr.", "billings jr"),
             ("Paris, France", "france paris"),
         ),
+        is_default=False,
     ),
     NamedRule(
         "dates",
-        True,
         "writes dates as day, English name of the month and year, followed by the time of day, in "
         "UTC; also months of a year and days of a month. Names of months are read in 34 languages.",
         "Dates have many notations. A value with any other word is not a date. The whole column "
@@ -170,14 +161,12 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "times",
-        True,
         "writes a time of day with a.m. or p.m. by the 24-hour clock.",
         "Both notations are common. A time without a.m. or p.m. may be a duration, and stays.",
         (("2:30 p.m.", "14 30"), ("12 AM", "00 00"), ("2:30", "2 30")),
     ),
     NamedRule(
         "periods",
-        True,
         "writes quarters, halves, fiscal years, decades, ranges of years and years with 'c.' in "
         "one form.",
         "Each has a few unambiguous notations. A number after a year ends a range if it is "
@@ -195,7 +184,6 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "states",
-        True,
         "expands codes and abbreviations of US states after the last comma, at the end or before a "
         "zip code.",
         "Different values stay different, even if the code means something else.",
@@ -209,7 +197,6 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "punctuation",
-        True,
         "keeps only words. '&' becomes 'and'; apostrophes in words and dots in acronyms are "
         "removed.",
         "Punctuation varies more than words. A value that consists of symbols ('+') is kept.",
@@ -226,7 +213,6 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "initials",
-        True,
         "joins initials with dots, whether or not there are spaces between them. It is part of "
         "dropping punctuation.",
         "Tables differ in the spaces. Letters without dots stay apart, since they may be a list.",
@@ -239,14 +225,12 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "date-words",
-        True,
         "expands abbreviated months and weekdays next to a number.",
         "Next to a number they rarely mean anything else.",
         (("early Mar 1953", "early march 1953"), ("Mar del Plata", "mar del plata")),
     ),
     NamedRule(
         "addresses",
-        True,
         "expands abbreviations of addresses and institutions if the neighbouring words make the "
         "meaning clear.",
         "'St' is a street after a name and a saint before one.",
@@ -260,7 +244,6 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "ordinals",
-        True,
         "writes the words first to twentieth with digits.",
         "Each word has one number, so different values stay different. After a number, 'second' "
         "is a time and stays. An ordinal that ends a name behind 'the' is a plain number.",
@@ -272,7 +255,6 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "numerals",
-        True,
         "writes Roman numerals of two letters or more, behind a word, with digits; single letters "
         "behind words such as 'chapter' alone.",
         "Each numeral has one number. Other single letters stay: they are initials as often.",
@@ -286,7 +268,6 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "units",
-        True,
         "writes units of measurement after a number as their symbol, with a space before it and a "
         "decimal point, areas and volumes as sqm and cum, and percentages, bounds, ranges and "
         "currencies with a sign.",
@@ -306,7 +287,6 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "companies",
-        True,
         "writes company forms at the end in one form, and removes those of East Asia, which stand "
         "before or behind a name without a space.",
         "The full and the short form mean the same.",
@@ -319,14 +299,13 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "company-forms",
-        False,
         "removes company forms at the end.",
         "It makes 'Monsters, Inc.' and 'Monsters' equal.",
         (("Apple Inc.", "apple"), ("Siemens AG", "siemens"), ("Acme Co., Ltd.", "acme")),
+        is_default=False,
     ),
     NamedRule(
         "territories",
-        True,
         "writes a country, territory or state that is the whole value by one English name. Codes, "
         "and short names in 45 other languages, count only in a column that consists of them, as "
         "do names and abbreviations of months, days of the week and quarters.",
@@ -344,14 +323,13 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "articles",
-        False,
         "removes 'the' at the start.",
         "It makes 'The Who' and 'Who' equal.",
         (("The Boston Globe", "boston globe"), ("The The", "the")),
+        is_default=False,
     ),
     NamedRule(
         "different-numbers",
-        True,
         "keeps values apart of which each has a number, or a letter that stands alone or behind a "
         "number, that the other lacks, or has less often in few words, or one a small number at "
         "the end, values whose numbers stand in another order, and other codes and words of two "
@@ -371,7 +349,6 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "different-signs",
-        True,
         "keeps values apart that have other signs: <, >, a minus before a number, and + or - "
         "behind a grade or in brackets.",
         "These signs change what a value means.",
@@ -380,7 +357,6 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "opposites",
-        True,
         "keeps values apart of which each has a word of one group that the other lacks, such as "
         "directions, months, units, currencies and given names, in several languages; or of which "
         "one alone has non, un-, deputy or women, or starts or ends with a direction or the like.",
@@ -395,7 +371,6 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "different-places",
-        True,
         "keeps values apart that are, or end with, the names of different countries, territories "
         "or states, or of one with a word such as a direction and one without.",
         "Names of different places are often alike.",
@@ -408,7 +383,6 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "repeated-words",
-        True,
         "keeps a value that says a word, or all its words, twice apart from one that does not, and "
         "values apart that say nothing but one word, or one letter, and not as often.",
         "The words are the same, and the names are not.",
@@ -417,7 +391,6 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "unmatched-words",
-        True,
         "prefers, of several values that match, one that has a word more to one of which a word "
         "is like none of the other's, and the other way round.",
         "A name that has a word more is often the same name; two names of which each has a word of "
@@ -427,7 +400,6 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "invisible-letters",
-        True,
         "removes letters without width, such as zero-width spaces and soft hyphens, and writes "
         "spaces of any kind as spaces, dashes that join and minus signs as hyphens, and digits of "
         "any script as 0 to 9.",
@@ -437,7 +409,6 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "spreadsheet-marks",
-        True,
         "removes what keeps a spreadsheet from changing digits: an apostrophe before them, or "
         '="...".',
         "The marks are of the spreadsheet, not of the value.",
@@ -446,7 +417,6 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "whole-numbers",
-        True,
         "writes a whole number without its point.",
         "Programs write 2020.0 where a column has gaps.",
         (("2020.0", "2020"), ("1.10", "1.10")),
@@ -454,7 +424,6 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "thousands",
-        True,
         "writes numbers with a decimal point, a currency in front, a minus for brackets, and no "
         "separators of thousands: commas, spaces, apostrophes, and points where the column "
         "shows that the comma is the decimal mark.",
@@ -470,7 +439,6 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "identifiers",
-        True,
         "writes UUIDs and ISBNs in one form, and telephone numbers without signs.",
         "Each has a form by which it is known.",
         (
@@ -483,7 +451,6 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "truth-words",
-        True,
         "writes true and false in small letters.",
         "Programs differ in this alone.",
         (("TRUE", "true"),),
@@ -491,7 +458,6 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "iso-dates",
-        True,
         "writes dates, times of day and months of a year as ISO 8601 has them, in UTC where there "
         "is a time zone, and quarters, weeks, fiscal years and spans of years in one form. The "
         "column decides which number of 3/5/1953 is the month, and whether Jan-24 and 2009-10 are "
@@ -512,50 +478,50 @@ RULES: tuple[NamedRule, ...] = (
     ),
     NamedRule(
         "letter-case",
-        False,
         "writes small letters throughout. Composite keys are always compared so.",
         "ab and AB may be two codes.",
         (("AB12", "ab12"),),
+        is_default=False,
         is_reading=True,
     ),
     NamedRule(
         "leading-zeros",
-        False,
         "removes zeros in front of a whole number.",
         "007 and 7 may be two ids.",
         (("01001", "1001"), ("0", "0"), ("0.5", "0.5")),
+        is_default=False,
         is_reading=True,
     ),
     NamedRule(
         "decimal-zeros",
-        False,
         "removes zeros at the end of a decimal fraction.",
         "1.1 and 1.10 may be two versions.",
         (("1.50", "1.5"), ("100", "100")),
+        is_default=False,
         is_reading=True,
     ),
     NamedRule(
         "truth-numbers",
-        False,
         "writes 1, yes, y and t as true, and 0, no, n and f as false, in a column of nothing else.",
         "1 is mostly a number, and no is Norway.",
         (("1", "true"), ("No", "false")),
+        is_default=False,
         is_reading=True,
     ),
     NamedRule(
         "separators",
-        False,
         "removes spaces, hyphens, dots, slashes and underscores from codes with digits.",
         "1-12 and 11-2 may be two codes.",
         (("DE89 3704", "DE893704"), ("123-45-6789", "123456789"), ("1.5", "1.5")),
+        is_default=False,
         is_reading=True,
     ),
     NamedRule(
         "calling-codes",
-        False,
         "removes the calling code of a country, or the zero in its place, from telephone numbers.",
         "Numbers of two countries may differ in it alone.",
         (("+44 20 7946 0018", "2079460018"), ("020 7946 0018", "2079460018")),
+        is_default=False,
         is_reading=True,
     ),
 )

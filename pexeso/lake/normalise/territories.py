@@ -28,9 +28,8 @@ Great Britain by itself may be the island, and stays near and not the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -52,15 +51,13 @@ _WRITTEN_OUT = str.maketrans(dict(zip("äöüÄÖÜ", ("ae", "oe", "ue", "Ae", "
 
 _FORMS = ("{}", "The {}", "{}, the")
 
+packaged = partial(package_data, "territories.json")
+# Returns names in other languages by two-letter codes.
+foreign = partial(package_data, "foreign_territories.json")
+
 Normalise = Callable[[Sequence[pa.StringArray]], list[pa.StringArray]]
-
-
-@dataclass(frozen=True)
-class NameList:
-    """Texts and what they stand for, both normalised; each text once."""
-
-    texts: pa.StringArray
-    names: pa.StringArray
+# Texts and what they stand for, both normalised.
+Names = dict[str, str]
 
 
 class Territories:
@@ -69,18 +66,15 @@ class Territories:
     Names of months and the like are replaced as codes are.
     """
 
-    def __init__(self, names: NameList, codes: Sequence[NameList], foreign: NameList) -> None:
+    def __init__(self, names: Names, codes: Sequence[Names], foreign: Names) -> None:
         lists = [names, *codes, foreign]
-        texts = pa.concat_arrays([part.texts for part in lists]).dictionary_encode()
+        texts = pa.array(chain(*lists), pa.string()).dictionary_encode()
         self._texts = Vocabulary(texts.dictionary.cast(pa.large_string()))
-        self._names = pa.concat_arrays([part.names for part in lists])
+        self._names = pa.array(chain(*(part.values() for part in lists)), pa.string())
         # Of each list the name of each text; the last place is that of a text not found.
         self._names_of = np.full((len(lists), len(self._texts) + 1), -1, np.int64)
-        begin = 0
-        for number, part in enumerate(lists):
-            positions = np.arange(begin, begin + len(part.texts))
-            self._names_of[number, texts.indices.to_numpy()[positions]] = positions
-            begin += len(part.texts)
+        of_list = np.repeat(np.arange(len(lists)), list(map(len, lists)))
+        self._names_of[of_list, texts.indices.to_numpy()] = np.arange(len(texts))
 
     def write_out(self, values: pa.StringArray, columns: np.ndarray) -> pa.StringArray:
         """Replace the names and codes of territories by one name each."""
@@ -122,23 +116,13 @@ def territories(normalise: Normalise) -> Territories:
     codes = [mapping.items() for mapping in (three, packaged()["states"], two)]
     codes += [_months(), _days(), _quarters()]
     english, *codes, abroad = _lists([_english_names(), *codes, abroad], normalise)
-    is_sure = pc.or_(
-        pc.invert(pc.string_is_ascii(abroad.texts)),
-        pc.and_not(
-            pc.greater_equal(pc.utf8_length(abroad.texts), LEAST_LETTERS_OF_A_NAME),
-            pc.is_in(abroad.texts, pa.array(packaged()["ambiguous"])),
-        ),
-    )
-    sure = NameList(abroad.texts.filter(is_sure), abroad.names.filter(is_sure))
-    # The first that has a text decides.
-    names = {
+    ambiguous = set(packaged()["ambiguous"])
+    sure = {
         text: name
-        for part in (sure, english)
-        for text, name in zip(part.texts.to_pylist(), part.names.to_pylist(), strict=True)
+        for text, name in abroad.items()
+        if not text.isascii() or (len(text) >= LEAST_LETTERS_OF_A_NAME and text not in ambiguous)
     }
-    return Territories(
-        NameList(pa.array(names, pa.string()), pa.array(names.values(), pa.string())), codes, abroad
-    )
+    return Territories(sure | english, codes, abroad)
 
 
 def known_places(normalise: Normalise) -> tuple[pa.LargeStringArray, pa.LargeStringArray]:
@@ -149,10 +133,9 @@ def known_places(normalise: Normalise) -> tuple[pa.LargeStringArray, pa.LargeStr
     document = packaged()
     more = [*document["states"].values(), *document["home_nations"].values(), *document["past"]]
     english, others = _lists([_english_names(), [(name, name) for name in more]], normalise)
-    texts = pa.concat_arrays([english.texts, others.texts])
-    names = pa.concat_arrays([english.names, others.names])
-    _, first = np.unique(texts.to_numpy(zero_copy_only=False), return_index=True)
-    return tuple(side.take(pa.array(first)).cast(pa.large_string()) for side in (texts, names))
+    sides = zip(*sorted((others | english).items()), strict=True)
+    texts, names = (pa.array(side, pa.large_string()) for side in sides)
+    return texts, names
 
 
 def default_forms(columns: Sequence[pa.StringArray]) -> list[pa.StringArray]:
@@ -184,19 +167,6 @@ def plain_names() -> pa.StringArray:
     names += packaged()["states"].values()
     lower = pc.utf8_lower(pc.utf8_normalize(pa.array(names, pa.string()), "NFKD"))
     return pc.unique(pc.replace_substring_regex(lower, r"\p{Mn}", ""))
-
-
-def packaged() -> dict[str, Any]:
-    """Return ``territories.json``. Not to be changed by the caller."""
-    return package_data("territories.json")
-
-
-def foreign() -> dict[str, list[str]]:
-    """Return ``foreign_territories.json``: names in other languages by two-letter codes.
-
-    Not to be changed by the caller.
-    """
-    return package_data("foreign_territories.json")
 
 
 def _names_by_code() -> dict[str, list[str]]:
@@ -240,16 +210,11 @@ def _country_codes(written: Mapping[str, str]) -> tuple[dict[str, str], dict[str
     return dict(written), document["home_nations"] | sports | standard
 
 
-def _lists(entries: Sequence[Iterable[tuple[str, str]]], normalise: Normalise) -> list[NameList]:
+def _lists(entries: Sequence[Iterable[tuple[str, str]]], normalise: Normalise) -> list[Names]:
+    """Normalise lists of names; of a text that a list has twice the first name counts."""
     columns = [pa.array(side, pa.string()) for rows in entries for side in zip(*rows, strict=True)]
     texts = [column.to_pylist() for column in normalise(columns)]
-    return [_list(*sides) for sides in zip(texts[::2], texts[1::2], strict=True)]
-
-
-def _list(texts: list[str | None], names: list[str | None]) -> NameList:
-    unique = {
-        text: name
-        for text, name in reversed(list(zip(texts, names, strict=True)))
-        if text is not None
-    }
-    return NameList(pa.array(unique, pa.string()), pa.array(unique.values(), pa.string()))
+    lists = (zip(*sides, strict=True) for sides in zip(texts[::2], texts[1::2], strict=True))
+    return [
+        {text: name for text, name in reversed(list(pairs)) if text is not None} for pairs in lists
+    ]

@@ -63,10 +63,7 @@ _YEAR = "(?:1[89]|20)[0-9]{2}"
 _FISCAL = rf"(?:f\.?y\.?|(?:fiscal|financial) year)[ {_SIGNS}]?"
 _ORDINALS = (("first", "1st"), ("second", "2nd"), ("third", "3rd"), ("fourth", "4th"))
 _PARTS_OF_YEARS = tuple(
-    (
-        rf"(?:{'|'.join(ordinals)})[ -]{part}|{part}[ -]?{number}",
-        f"{letter}{number}",
-    )
+    (rf"(?:{'|'.join(ordinals)})[ -]{part}|{part}[ -]?{number}", f"{letter}{number}")
     for letter, part, count in (("q", r"(?:quarter|qtr\.?)", 4), ("h", "half", 2))
     for number, ordinals in enumerate(_ORDINALS[:count], start=1)
 )
@@ -154,10 +151,7 @@ _BOUNDS = (
     (_RANGE, r"\1-\2\3"),
     (rf"(?i)^(?:(?:less|fewer) than|under|below)[ -]({_AMOUNT})", r"<\1"),
     (rf"(?i)^(?:(?:more|greater) than|over|above)[ -]({_AMOUNT})", r">\1"),
-    (
-        r"(?i)([0-9])((?: years?| yrs)?),? (?:and|or) (?:over|older|above|more)$",
-        r"\1+\2",
-    ),
+    (r"(?i)([0-9])((?: years?| yrs)?),? (?:and|or) (?:over|older|above|more)$", r"\1+\2"),
     (
         r"(?i)^([$\x{20ac}\xa3]?[0-9][0-9.,]*(?: years?| yrs)?) (?:and|or) "
         r"(?:under|younger|below|less|fewer)$",
@@ -466,14 +460,7 @@ def with_spaced_units(texts: pa.StringArray) -> pa.StringArray:
         (_PERCENT, r"\1 %"),
     )
     for pattern, replacement in patterns:
-        may = pc.match_substring_regex(texts, pattern)
-        texts = only_where(
-            texts,
-            may,
-            lambda some, pattern=pattern, replacement=replacement: pc.replace_substring_regex(
-                some, pattern, replacement
-            ),
-        )
+        texts = pc.replace_substring_regex(texts, pattern, replacement)
     return texts
 
 

@@ -17,14 +17,7 @@ import pyarrow.compute as pc
 
 from pexeso.errors import TableReadError
 from pexeso.lake.cells import present
-from pexeso.lake.readers.dialect import (
-    NUMBER,
-    Dialect,
-    column_kinds,
-    compare,
-    has_value,
-    kind_of,
-)
+from pexeso.lake.readers.dialect import NUMBER, Dialect, column_kinds, compare, has_value, kind_of
 
 _MIN_ALIKE = 0.8
 _MIN_ROWS = 2

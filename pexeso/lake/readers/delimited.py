@@ -32,12 +32,7 @@ from pexeso.lake.readers.conventions import (
     without_formulas,
     without_total,
 )
-from pexeso.lake.readers.dialect import (
-    Dialect,
-    are_quoted_lines,
-    detect_dialect,
-    doubled_delimiter,
-)
+from pexeso.lake.readers.dialect import Dialect, are_quoted_lines, detect_dialect, doubled_delimiter
 from pexeso.lake.readers.encoding import (
     ENCODED_TWICE,
     MIXED,

@@ -17,12 +17,7 @@ from itertools import islice
 import pyarrow as pa
 
 from pexeso.errors import TableReadError
-from pexeso.lake.readers.encoding import (
-    ENCODED_TWICE,
-    Encoding,
-    detect_json_encoding,
-    encoded_once,
-)
+from pexeso.lake.readers.encoding import ENCODED_TWICE, Encoding, detect_json_encoding, encoded_once
 from pexeso.lake.readers.table import (
     ReadingBudget,
     Table,

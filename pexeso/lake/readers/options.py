@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from fnmatch import translate
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -361,20 +362,8 @@ def _parts(pattern: str) -> tuple[re.Pattern[str] | None, ...]:
     parts = pattern.split("/")
     if parts[-1] == "**":
         parts.append("*")  # what is in folders, not a table of their name
-    return tuple(None if part == "**" else _expression(part) for part in parts)
-
-
-def _expression(part: str) -> re.Pattern[str]:
-    """Return the expression of one part of a pattern.
-
-    Each star takes the first place where what follows it fits, and none other is tried, as in the
-    standard library's `fnmatch`: a long pattern takes no longer for it.
-    """
-    first, *fixed = (
-        "".join("." if character == "?" else re.escape(character) for character in piece)
-        for piece in re.split(r"\*+", part)
+    # Brackets are plain characters here.
+    texts = [translate(part.replace("[", "[[]")) for part in parts]
+    return tuple(
+        None if part == "**" else re.compile(text) for part, text in zip(parts, texts, strict=True)
     )
-    if not fixed:
-        return re.compile(first, re.DOTALL)
-    middle = "".join(f"(?>.*?{piece})" for piece in fixed[:-1])
-    return re.compile(f"{first}{middle}.*{fixed[-1]}", re.DOTALL)

@@ -67,11 +67,7 @@ class ReadingBudget:
         return MIN_SECONDS + SECONDS_A_MIB * (self.n_bytes >> 20)
 
     def check_unpacked(self, n_bytes: int) -> None:
-        if n_bytes > self.max_bytes:
-            raise TableReadError(
-                f"{self.shown} holds more than {self.max_bytes:,} bytes, the most that is read "
-                "(max_bytes)."
-            )
+        check_size(self.shown, n_bytes, self.max_bytes)
         if n_bytes > self.max_unpacked:
             raise TableReadError(
                 f"{self.shown} is refused: its {self.n_bytes:,} bytes unpack to more than "

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -53,7 +53,7 @@ class TypedRows:
 
 
 def open_parquet(
-    source: pa.NativeFile | BinaryIO | str | Path, read_dictionary: Collection[str] = ()
+    source: pa.NativeFile | str | Path, read_dictionary: Collection[str] = ()
 ) -> pq.ParquetFile:
     """Open a Parquet file; every file of a lake is opened so.
 
@@ -71,7 +71,7 @@ def is_as_it_is(data: bytes) -> bool:
 
 
 def _check_footer(
-    budget: ReadingBudget, metadata: pq.FileMetaData, source: pa.NativeFile | BinaryIO | str
+    budget: ReadingBudget, metadata: pq.FileMetaData, source: pa.NativeFile | str
 ) -> None:
     """Raise `TableReadError` where a Parquet file says that it comes to more than it may.
 
@@ -94,7 +94,7 @@ def _check_footer(
     budget.check_cells(max(metadata.num_rows, n_values // n_columns), n_columns)
 
 
-def _footer(source: pa.NativeFile | BinaryIO | str) -> bytes:
+def _footer(source: pa.NativeFile | str) -> bytes:
     with open(source, "rb") if isinstance(source, str) else nullcontext(source) as file:
         end = file.seek(0, os.SEEK_END)
         file.seek(end - _TAIL.size)
@@ -114,7 +114,7 @@ def answer(request: dict[str, Any]) -> Answer:
 
 
 def parquet_rows(
-    shown: str, source: pa.NativeFile | BinaryIO | str, budget: ReadingBudget | None = None
+    shown: str, source: pa.NativeFile | str, budget: ReadingBudget | None = None
 ) -> Iterator[TypedRows]:
     """Yield the rows of a Parquet file in batches of at most `ROWS_A_BATCH`.
 
@@ -122,25 +122,21 @@ def parquet_rows(
     held once. A file that is given by its path may be of any size, since it is not held.
     """
     if budget is None:
-        n_bytes = os.path.getsize(source) if isinstance(source, str) else source.seek(0, 2)
+        n_bytes = os.path.getsize(source) if isinstance(source, str) else source.size()
         budget = ReadingBudget(shown, n_bytes, sys.maxsize)
     yield from budget.paced(_parquet_rows(shown, source, budget))
 
 
 def _parquet_rows(
-    shown: str, source: pa.NativeFile | BinaryIO | str, budget: ReadingBudget
+    shown: str, source: pa.NativeFile | str, budget: ReadingBudget
 ) -> Iterator[TypedRows]:
     try:
-        if hasattr(source, "seek"):
-            source.seek(0)
         file = open_parquet(source)
         check_width(shown, len(file.schema_arrow))
         _check_footer(budget, file.metadata, source)
         names, n_rows = file.schema_arrow.names, file.metadata.num_rows
         empty = [pa.array([], kind) for kind in file.schema_arrow.types]
         if coded := _coded_texts(file):
-            if hasattr(source, "seek"):
-                source.seek(0)
             file = open_parquet(source, coded)
         yield TypedRows(names, empty, n_bare=n_rows)  # no batch has these
         for batch in file.iter_batches(batch_size=ROWS_A_BATCH, use_threads=False):

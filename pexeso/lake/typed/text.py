@@ -40,6 +40,7 @@ _CELLS_A_SLICE = 256
 # Of texts that are mended in one go: a wrong byte becomes three.
 _MOST_BYTES = 1 << 30
 _VIEW_BYTES = 16
+_CODED = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
 # What a Parquet file says that a table in memory was written to: its texts are not decoded.
 AS_IT_IS = b"pexeso: texts are as they are in memory"
 # Of texts that may have been encoded twice; what is between them in one text.
@@ -278,15 +279,7 @@ def sound(values: pa.Array) -> pa.Array:
 
 
 def is_coded(kind: pa.DataType) -> bool:
-    return pa.types.is_dictionary(kind) and any(
-        is_kind(kind.value_type)
-        for is_kind in (
-            pa.types.is_string,
-            pa.types.is_large_string,
-            pa.types.is_binary,
-            pa.types.is_large_binary,
-        )
-    )
+    return pa.types.is_dictionary(kind) and kind.value_type in _CODED
 
 
 def _without_big_cells(values: pa.Array, max_cell_bytes: int) -> tuple[pa.Array, int]:

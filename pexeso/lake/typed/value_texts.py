@@ -29,22 +29,16 @@ _MOST_SECONDS = 970_000_000_000
 # How Arrow's text of a date, time or decimal that is out of range begins.
 _NO_TIME = "<"
 
-_HEXADECIMAL = np.frombuffer(b"0123456789abcdef", np.uint8)
-# Of the characters of a UUID.
-_HAS_DIGIT = np.frombuffer(b"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", np.uint8) == ord("x")
-
 _INT64 = range(-(1 << 63), 1 << 63)
 _PLAIN = (
-    pa.types.is_null,
-    pa.types.is_boolean,
-    pa.types.is_integer,
-    pa.types.is_floating,
-    pa.types.is_string,
-    pa.types.is_large_string,
-    pa.types.is_binary,
-    pa.types.is_large_binary,
-    pa.types.is_fixed_size_binary,
-    pa.types.is_temporal,
+    *(pa.types.is_null, pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating),
+    *(pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary),
+    *(pa.types.is_fixed_size_binary, pa.types.is_temporal),
+)
+# Nested types that are plain where those inside are.
+_OF_PLAIN = (
+    *(pa.types.is_struct, pa.types.is_map, pa.types.is_list, pa.types.is_large_list),
+    pa.types.is_fixed_size_list,
 )
 # Bits of the shortest decimals that can be compared.
 _WIDE = 128
@@ -171,15 +165,11 @@ def _in_range(texts: pa.Array) -> pa.Array:
 
 def _uuid_texts(values: pa.Array, kind: pa.DataType) -> pa.Array:
     stored = pc.fill_null(values.storage, bytes(16))
-    data = np.frombuffer(stored.buffers()[1] or b"", np.uint8).reshape(-1, 16)
-    data = data[stored.offset : stored.offset + len(stored)]
-    texts = np.full((len(values), len(_HAS_DIGIT)), ord("-"), np.uint8)
-    digits = np.stack([data >> 4, data & 15], axis=-1).reshape(-1, 32)
-    texts[:, _HAS_DIGIT] = _HEXADECIMAL[digits]
-    written = pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(len(_HAS_DIGIT)), len(values), [None, pa.py_buffer(texts)]
-    )
-    return pc.if_else(values.is_valid(), written.cast(kind), pa.scalar(None, kind))
+    data = memoryview(stored.buffers()[1] or b"")[16 * stored.offset :][: 16 * len(stored)]
+    buffers = [None, pa.py_buffer(data.hex().encode())]
+    digits = pa.Array.from_buffers(pa.binary(32), len(values), buffers).cast(kind)
+    texts = pc.replace_substring_regex(digits, "^(.{8})(.{4})(.{4})(.{4})", r"\1-\2-\3-\4-")
+    return pc.if_else(values.is_valid(), texts, pa.scalar(None, kind))
 
 
 def _units(kind: pa.DataType) -> list[pa.DataType]:
@@ -344,12 +334,8 @@ def _is_plain(kind: pa.DataType) -> bool:
     types = pa.types
     if isinstance(kind, pa.BaseExtensionType):
         return False
-    if types.is_struct(kind):
-        return all(_is_plain(field.type) for field in kind)
-    if types.is_map(kind):
-        return _is_plain(kind.key_type) and _is_plain(kind.item_type)
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        return _is_plain(kind.value_type)
+    if any(is_kind(kind) for is_kind in _OF_PLAIN):
+        return all(_is_plain(kind.field(number).type) for number in range(kind.num_fields))
     if types.is_dictionary(kind):
         return _is_plain(kind.value_type) and not (
             types.is_nested(kind.value_type) or types.is_dictionary(kind.value_type)

@@ -4,19 +4,18 @@ import random
 import sqlite3
 import struct
 import zipfile
+from contextlib import closing
 
-import openpyxl
+import every_format
 import pytest
+from read_tables import records_of
 
 from pexeso.errors import PlaceError, TableReadError
-from pexeso.lake.choose import ColumnRules
 from pexeso.lake.containers import formats
 from pexeso.lake.containers.formats import Archive
 from pexeso.lake.containers.reader import TablesInTurn, read_table
 from pexeso.lake.files import find_tables
-from pexeso.lake.normalise.normaliser import Normaliser
 from pexeso.lake.readers.table import FileSource
-from pexeso.lake.records import lake_records
 from pexeso.lake.rows import read_rows
 from pexeso.results.query import read_query
 from pexeso.runtime.formatting import coded_name
@@ -38,15 +37,8 @@ def source(data, **options):
 
 
 def book(*sheets):
-    made = openpyxl.Workbook()
-    made.remove(made.active)
-    for name in sheets:
-        sheet = made.create_sheet(name)
-        for row in (("city", "people"), ("Oslo", 709037), ("Rome", 2748109)):
-            sheet.append(row)
-    saved = io.BytesIO()
-    made.save(saved)
-    return saved.getvalue()
+    rows = [("city", "people"), ("Oslo", 709037), ("Rome", 2748109)]
+    return every_format.book(**dict.fromkeys(sheets, rows))
 
 
 @pytest.fixture
@@ -65,12 +57,12 @@ def opened(monkeypatch):
 
 
 def members_of(source):
-    with Archive(source) as opened:
+    with closing(Archive(source)) as opened:
         return opened.members()
 
 
 def read_member(source, name):
-    with Archive(source) as opened:
+    with closing(Archive(source)) as opened:
         return opened.read(name).data
 
 
@@ -232,8 +224,7 @@ def test_an_archive_is_opened_once_for_all_its_tables(tmp_path, opened):
     files = find_tables(tmp_path)[0]
     assert (len(files), opened) == (84, ["one.zip", "two.zip"])
     opened.clear()
-    batches = list(lake_records(files, ColumnRules(), Normaliser()))
-    assert sum(row["record"] == "table" for batch in batches for row in batch.to_pylist()) == 84
+    assert sum(row["record"] == "table" for row in records_of(files)) == 84
     assert opened == ["one.zip", "two.zip"]
 
 

@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from read_tables import records_of
 
 from pexeso.build.diagnostics.info import ReasonListing
 from pexeso.lake.catalog import (
@@ -17,11 +18,8 @@ from pexeso.lake.catalog import (
     part_name,
     write_rows,
 )
-from pexeso.lake.choose import ColumnRules
 from pexeso.lake.files import find_tables
 from pexeso.lake.left_out import NOTES, count_repaired, groups_in, groups_of, in_words, left_out
-from pexeso.lake.normalise.normaliser import Normaliser
-from pexeso.lake.records import lake_records
 
 
 def written(folder, number, kind, rows):
@@ -185,8 +183,7 @@ def test_each_file_of_a_messy_lake_is_in_the_group_that_a_person_expects(tmp_pat
     # The tests may run as a user who may read everything.
     monkeypatch.setattr("pexeso.lake.readers.table.open", denied, raising=False)
     tables, skipped = find_tables(lake)
-    batches = lake_records(tables, ColumnRules(), Normaliser())
-    records = [row for batch in batches for row in batch.to_pylist()]
+    records = records_of(tables)
     catalog = tmp_path / "catalog"
     rows = [row for row in records if row["record"] == "table"]
     rows += [{"table": file.path, "reason": file.reason} for file in skipped]

@@ -4,13 +4,14 @@ import datetime
 import os
 import subprocess
 import sys
+import time
 
 import duckdb
 import pyarrow as pa
 import pytest
-from processes import ran
 
 from pexeso.errors import TableReadError
+from pexeso.lake.containers.reader import read_table
 from pexeso.lake.readers.table import FileSource
 from pexeso.lake.typed import databases, sandbox
 from pexeso.lake.typed.databases import DATABASES
@@ -131,14 +132,14 @@ def test_without_the_package_the_way_to_it_is_said(made, monkeypatch):
         databases.answer(request)
 
 
-def test_points_of_time_are_the_same_in_every_time_zone(made, tmp_path):
-    made("SET TimeZone = 'UTC'", "CREATE TABLE t AS SELECT TIMESTAMPTZ '2020-01-01 23:30:05Z' AS m")
-    program = (
-        "import sys; from pexeso.lake.containers.reader import read_table; "
-        "print(read_table(sys.argv[1]).columns[0].to_pylist())"
+def test_points_of_time_are_the_same_in_every_time_zone(made, monkeypatch):
+    source = made(
+        "SET TimeZone = 'UTC'", "CREATE TABLE t AS SELECT TIMESTAMPTZ '2020-01-01 23:30:05Z' AS m"
     )
-    command = [sys.executable, "-c", program, str(tmp_path / "data.duckdb")]
     for zone in ("UTC", "Asia/Tokyo"):
-        environment = {**os.environ, "TZ": zone}
-        done = ran(command, env=environment)
-        assert done.stdout == "['2020-01-01 23:30:05Z']\n", done.stderr
+        sandbox._reader.end()  # the next process has this time zone
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        assert read_table(source.location).columns[0].to_pylist() == ["2020-01-01 23:30:05Z"]
+    monkeypatch.undo()
+    time.tzset()
