@@ -119,6 +119,19 @@ def builds_here():
         yield
 
 
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str], Path]:
+    """Return a function that writes a file, with the folders it lies in, and gives its path."""
+
+    def write_text(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write_text
+
+
 @pytest.fixture(scope="session")
 def spark():
     """One small Spark session for all tests that need one: starting it takes several seconds."""

@@ -44,12 +44,11 @@ def test_the_public_surface_has_no_wrong_type(checker):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("checker", long_but(["basedpyright"], CHECKERS))
-def test_what_a_user_gets_is_seen(checker, tmp_path):
+def test_what_a_user_gets_is_seen(checker, write):
     right = "assert_type(result[0], pexeso.Match)"
     text = USER.read_text(encoding="utf-8")
     assert text.count(right) == 1
-    wrong = tmp_path / "wrong_user.py"
-    wrong.write_text(text.replace(right, "assert_type(result[0], str)"), encoding="utf-8")
+    wrong = write("wrong_user.py", text.replace(right, "assert_type(result[0], str)"))
     code, said = check(checker, wrong)
     assert code == 1
     assert "Match" in said

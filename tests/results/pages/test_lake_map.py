@@ -107,9 +107,8 @@ def test_the_page_of_a_map_has_its_script_alone_and_escapes_names():
     assert tags.count("script") == 1
 
 
-def test_a_map_is_zoomed_and_filtered_in_a_browser(tmp_path):
-    path = tmp_path / "map.html"
-    path.write_text(map_page(lake_map.lake_map(edges_of(12, 30)), {}), "utf-8")
+def test_a_map_is_zoomed_and_filtered_in_a_browser(write):
+    path = write("map.html", map_page(lake_map.lake_map(edges_of(12, 30)), {}))
     with started_browser() as browser:
         from playwright.sync_api import expect
 
