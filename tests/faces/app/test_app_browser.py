@@ -1,17 +1,15 @@
 """Tests of the app in a real browser: the whole way by mouse, by keyboard, and without scripts."""
 
 import re
-import socket
-import threading
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from csv import reader
 from pathlib import Path
 
 import pytest
+from app_clients import served_to_browsers
 from browsers import started_browser
 from long_runs import EVERYTHING, long_but
 
-from pexeso.faces.app.guard import Access
 from pexeso.index import build_index
 
 DEMO = Path(__file__).parents[3] / "pexeso" / "demo"
@@ -65,41 +63,19 @@ def served(browser, tmp_path_factory):
         path.write_text(text, encoding="utf-8")
     parts = ["overlap", "composite", "redundancy"]
     index = build_index(folder / "lake", folder / "lake.pexeso", parts=parts)
-    with running(browser, str(index.path)) as address_and_cookies:
+    with running(browser, index.path) as address_and_cookies:
         yield address_and_cookies
 
 
 @contextmanager
 def running(browser, index, start=None):
     """Serve an index, or what takes the files of one, and use the link."""
-    uvicorn = pytest.importorskip("uvicorn", reason="the extra app is not installed")
-    from pexeso.faces.app.app import create_app
-    from pexeso.faces.app.page import Pages
-    from pexeso.faces.app.tables import QueryTables
-    from pexeso.faces.service.verbs import ServedIndex
-
-    with (
-        QueryTables(1 << 20) as tables,
-        closing(socket.create_server(("127.0.0.1", 0))) as listener,
-    ):
-        host = f"127.0.0.1:{listener.getsockname()[1]}"
-        links = []
-        access = Access(links.append)
-        pages = Pages(ServedIndex(index), tables, start, access.reconcile_path)
-        app = create_app(pages, access=access, hosts=[host])
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
-        thread = threading.Thread(target=server.run, args=([listener],))
-        thread.start()
+    with served_to_browsers(index, start) as (address, link):
         context = browser.new_context()
-        page = context.new_page()
-        page.goto(f"http://{host}/?token={access.token}")
+        context.new_page().goto(link)
         cookies = context.cookies()
         context.close()
-        try:
-            yield f"http://{host}", cookies
-        finally:
-            server.should_exit = True
-            thread.join()
+        yield address, cookies
 
 
 @pytest.fixture
@@ -131,10 +107,8 @@ def visit(browser, served):
 
 
 @pytest.fixture
-def mine(tmp_path):
-    path = tmp_path / "my cities.csv"
-    path.write_text(MINE, encoding="utf-8")
-    return path
+def mine(write):
+    return write("my cities.csv", MINE)
 
 
 def await_heading(page, name):
@@ -212,7 +186,7 @@ def test_two_files_are_one_in_five_clicks(browser, request, tmp_path, lake, view
     folder = DEMO if lake == "demo" else request.getfixturevalue("lake_folder")(lake)
     files = [next(folder.rglob(name)) for name in (own, other)]
     start = Start(tmp_path)
-    with running(browser, str(start.index), start) as (address, cookies):
+    with running(browser, start.index, start) as (address, cookies):
         context = browser.new_context(viewport=viewport)
         context.add_cookies(cookies)
         page = context.new_page()
