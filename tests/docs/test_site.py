@@ -38,14 +38,9 @@ NOT_LOADED = {"canonical", "next", "prev"}
 SOME_PAGES = ("index.html", "how-to/export-to-catalogues.html", "reference/api.html")
 
 CHECKED_PAGES = (
-    "index.html",
-    "tutorial.html",
-    "how-to/use-the-app.html",
-    "reference/python.html",
-    "explanation/comparison.html",
-    "faq.html",
-    "project/examples/find_and_join.ipynb.html",
-)
+    "index.html", "tutorial.html", "how-to/use-the-app.html", "reference/python.html",
+    "explanation/comparison.html", "faq.html", "project/examples/find_and_join.ipynb.html",
+)  # fmt: skip
 """Pages of each kind; that of all docstrings would take minutes."""
 
 VARIED_PAGES = ("index.html", "how-to/use-the-app.html", CHECKED_PAGES[-1])
