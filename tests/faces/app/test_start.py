@@ -109,10 +109,8 @@ def test_what_cannot_be_indexed_is_said_and_others_may_be_given(client, start, f
     assert client.get("/lake.json").json()["total"] == 1
 
 
-def test_a_lake_is_indexed_by_its_link(client, start, tmp_path):
-    lake = tmp_path / "my lake"
-    lake.mkdir()
-    (lake / "cities.csv").write_text(CITIES + "Lima,4,Peru\n")
+def test_a_lake_is_indexed_by_its_link(client, start, write):
+    lake = write("my lake/cities.csv", CITIES + "Lima,4,Peru\n").parent
     client.post("/files", data={"lake": f" {lake} "}, files={"file": ("", b"")})
     wait_for(start)
     assert client.get("/lake.json").json()["total"] == 1

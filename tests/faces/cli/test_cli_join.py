@@ -147,10 +147,8 @@ def test_a_column_that_was_renamed_since_is_told(run, fail, tmp_path, places):
     assert "bring the index up to date (pexeso append)" in message
 
 
-def test_a_name_of_two_lines_is_reported_in_one(run, tmp_path, places):
-    lake = tmp_path / "lake"
-    lake.mkdir()
-    (lake / "new\nline.csv").write_text("city\nOslo\nRome\nMadrid\nBern\nLisbon\n")
+def test_a_name_of_two_lines_is_reported_in_one(run, tmp_path, write, places):
+    lake = write("lake/new\nline.csv", "city\nOslo\nRome\nMadrid\nBern\nLisbon\n").parent
     run("index", lake, tmp_path / "lake.pexeso")
     said = run("join", tmp_path / "lake.pexeso", f"{places}:place", "new\nline.csv:city").stderr
     assert said.startswith("Joined with new\\nline.csv:city: ")

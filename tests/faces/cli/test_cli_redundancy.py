@@ -122,10 +122,8 @@ def test_partial_containment(run, lake):
     assert "other.csv     is partly in     all.csv" in done.stdout
 
 
-def test_a_table_that_is_in_one_that_it_partly_holds_is_listed(run, tmp_path):
-    shop = tmp_path / "shop"
-    shop.mkdir()
-    (shop / "a.csv").write_text("x,y\n1,a\n1,a\n2,b\n")
+def test_a_table_that_is_in_one_that_it_partly_holds_is_listed(run, write):
+    shop = write("shop/a.csv", "x,y\n1,a\n1,a\n2,b\n").parent
     (shop / "b.csv").write_text("x,y\n1,a\n2,b\n3,c\n")
     lines = run("redundancy", shop, "--min-containment", 0.5).stdout.splitlines()
     listed = [" ".join(line.split()) for line in lines]

@@ -70,10 +70,8 @@ def test_as_json_nothing_is_asked(run, index):
     assert verdicts(index) == ["no"]
 
 
-def test_where_nothing_is_doubtful_this_is_said(run, tmp_path):
-    lake = tmp_path / "lake"
-    lake.mkdir()
-    (lake / "a.csv").write_text("city\nOslo\nRome\nParis\nLima\nQuito\n")
+def test_where_nothing_is_doubtful_this_is_said(run, tmp_path, write):
+    lake = write("lake/a.csv", "city\nOslo\nRome\nParis\nLima\nQuito\n").parent
     index = pexeso.build_index(lake, tmp_path / "lake.pexeso").path
     assert "no doubtful pair" in run("judge", index).stderr
 
