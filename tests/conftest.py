@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from browsers import started_browser
 from hypothesis import HealthCheck, settings
 from long_runs import EVERYTHING
 from process_watch import watch_over_this_process
@@ -130,6 +131,13 @@ def write(tmp_path: Path) -> Callable[[str, str], Path]:
         return path
 
     return write_text
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Start the browser of this machine once for a module; no loop of asyncio runs beside it."""
+    with started_browser() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

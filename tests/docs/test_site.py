@@ -10,7 +10,6 @@ from threading import Thread
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from browsers import started_browser
 from doc_pages import PAGES, ROOT
 from long_runs import long_but
 from processes import ran
@@ -169,12 +168,6 @@ class Quiet(SimpleHTTPRequestHandler):
 
     def log_message(self, *_arguments):
         pass
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with started_browser() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

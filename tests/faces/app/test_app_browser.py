@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from app_clients import served_to_browsers
-from browsers import started_browser
 from long_runs import EVERYTHING, long_but, long_cases_but
 
 from pexeso.index import build_index
@@ -45,13 +44,6 @@ LAKE = {
 }
 SPELT = [*NAMES[:3], *(f"{name}x" for name in NAMES[3:6])]
 MINE = csv("city,year,spelt", NAMES[:6], YEARS[:6], SPELT)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Start the browser of this machine, once."""
-    with started_browser() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

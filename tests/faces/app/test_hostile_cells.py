@@ -6,7 +6,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from app_clients import served_to_browsers
-from browsers import started_browser
 
 pytestmark = pytest.mark.slow
 
@@ -67,30 +66,29 @@ def hostile_app(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def opened(hostile_app):
+def opened(browser, hostile_app):
     """Open the app; what runs or is loaded is in the `heard` of the page."""
     own, link = f"{hostile_app[0]}/", hostile_app[1]
-    with started_browser() as browser:
-        page = browser.new_page()
-        page.set_default_timeout(60_000)
-        page.heard = []
-        page.on("console", lambda message: page.heard.append(message.text))
-        page.on("pageerror", lambda error: page.heard.append(str(error)))
-        page.on("dialog", lambda dialog: (page.heard.append(dialog.message), dialog.dismiss()))
-        page.on("popup", lambda popup: page.heard.append(popup.url))
-        page.on(
-            "request",
-            lambda request: (
-                None if request.url.startswith((own, "data:,")) else page.heard.append(request.url)
-            ),
-        )
-        page.under_way = set()
-        page.on("request", lambda request: page.under_way.add(request))
-        for end in ("requestfinished", "requestfailed"):
-            page.on(end, lambda request: page.under_way.discard(request))
-        page.goto(link)
-        page.own = own
-        yield page
+    page = browser.new_page()
+    page.set_default_timeout(60_000)
+    page.heard = []
+    page.on("console", lambda message: page.heard.append(message.text))
+    page.on("pageerror", lambda error: page.heard.append(str(error)))
+    page.on("dialog", lambda dialog: (page.heard.append(dialog.message), dialog.dismiss()))
+    page.on("popup", lambda popup: page.heard.append(popup.url))
+    page.on(
+        "request",
+        lambda request: (
+            None if request.url.startswith((own, "data:,")) else page.heard.append(request.url)
+        ),
+    )
+    page.under_way = set()
+    page.on("request", lambda request: page.under_way.add(request))
+    for end in ("requestfinished", "requestfailed"):
+        page.on(end, lambda request: page.under_way.discard(request))
+    page.goto(link)
+    page.own = own
+    return page
 
 
 @pytest.fixture

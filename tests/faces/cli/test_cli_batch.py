@@ -249,11 +249,9 @@ def test_answers_can_be_re_ranked(run, small_index, queries, tmp_path, two_at_a_
     ],
 )
 def test_answers_with_other_options_are_not_gone_on_with(small_index, queries, tmp_path, other):
-    output, index, lines = (
-        tmp_path / "answers.jsonl",
-        open_index(small_index),
-        list(batch_lines(queries)),
-    )
+    output = tmp_path / "answers.jsonl"
+    index = open_index(small_index)
+    lines = list(batch_lines(queries))
     run_batch(index, lines[:2], output)
     before = output.read_bytes()
     with pytest.raises(OutputError, match="were made with other options"):
@@ -302,11 +300,9 @@ def test_standard_input_is_read_as_files_are(run, fail, small_index, monkeypatch
 
 
 def test_two_runs_do_not_write_one_file(small_index, queries, tmp_path):
-    output, index, lines = (
-        tmp_path / "answers.jsonl",
-        open_index(small_index),
-        list(batch_lines(queries)),
-    )
+    output = tmp_path / "answers.jsonl"
+    index = open_index(small_index)
+    lines = list(batch_lines(queries))
 
     def intrude(progress):
         with pytest.raises(OutputError, match="Another run is writing"):

@@ -191,10 +191,8 @@ def test_small_sets_are_counted_also_where_nothing_need_be(both):
 
 def test_an_estimate_is_marked_as_one(capsys):
     match = TokenMatch("a.csv", "id", None, 0.812, 1234, (None, 0), lambda: ["7"])
-    query, options = (
-        {"file": None, "column": None, "rows": 9, "values": 9},
-        {"min_containment": 0.7},
-    )
+    query = {"file": None, "column": None, "rows": 9, "values": 9}
+    options = {"min_containment": 0.7}
     result = TokenSearchResult(query, options, (match,), CONTAINMENT_FIELDS, {"seconds": 0.001})
     write_results(EQUAL, [result], "table", 0, explain=False, name_queries=False)
     assert capsys.readouterr().out.splitlines()[1].split() == ["~81.2", "%", "1,234", "a.csv", "id"]

@@ -68,10 +68,8 @@ def test_a_verb_answers_as_the_command_line(
     given = {name: paths.get(str(value), value) for name, value in fields.items()}
     given |= {"index": paths["INDEX"]} if "INDEX" in command else {}
     given |= {"query": paths["QUERY"]} if "QUERY" in command else {}
-    answered, shown = (
-        Service().answer(given),
-        printed(*(paths.get(word, word) for word in command.split())),
-    )
+    answered = Service().answer(given)
+    shown = printed(*(paths.get(word, word) for word in command.split()))
     assert answered.keys() == shown.keys()
     if fields["verb"] not in MEASURED:
         assert json.loads(json.dumps(timeless(answered))) == timeless(shown)

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from browsers import started_browser
 from hand_made import HOSTILE, explanation, result
 from test_acquisition_page import plan_of, result_of
 from test_html_transform import hostile_tables
@@ -63,13 +62,6 @@ node.data.trim().slice(0, 30)]);
   return found;
 }
 """
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Start the browser of this machine, once."""
-    with started_browser() as started:
-        yield started
 
 
 @pytest.fixture
