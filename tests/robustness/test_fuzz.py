@@ -107,7 +107,7 @@ def test_a_short_fuzz_of_the_app_finds_nothing(small_index: Path) -> None:
     for data in seeds_of("app"):
         assert fuzz_app.try_request(data, small_index).status in (200, 303)
 
-    @settings(max_examples=examples(300))
+    @settings(max_examples=300)
     @given(strategy_of("app"))
     def bend(data: bytes) -> None:
         statuses[fuzz_app.try_request(data, small_index).status] += 1
