@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+# Without a session each command would start one of its own.
+pytestmark = pytest.mark.usefixtures("spark")
+
 ALL = "id,city,year\n" + "".join(f"{n},town {n % 7},{2000 + n % 3}\n" for n in range(60))
 
 
