@@ -15,13 +15,10 @@ if TYPE_CHECKING:
     from pexeso.build.parts.base import IndexPart
 
 _PATHS = [
-    "pexeso.semantic.part:SEMANTIC_PART",
-    "pexeso.sets.part:TOKEN_SETS_PART",
-    "pexeso.semantic.part:SECOND_MODEL_PART",
-    "pexeso.semantic.part:THIRD_MODEL_PART",
-    "pexeso.composite.part:ROW_KEYS_PART",
-    "pexeso.redundancy.part:ROW_HASHES_PART",
-]
+    "pexeso.semantic.part:SEMANTIC_PART", "pexeso.sets.part:TOKEN_SETS_PART",
+    "pexeso.semantic.part:SECOND_MODEL_PART", "pexeso.semantic.part:THIRD_MODEL_PART",
+    "pexeso.composite.part:ROW_KEYS_PART", "pexeso.redundancy.part:ROW_HASHES_PART",
+]  # fmt: skip
 
 
 FILTER_BITS = (64, 128, 256, 512)

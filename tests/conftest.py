@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from browsers import started_browser
 from hypothesis import HealthCheck, settings
 from long_runs import EVERYTHING
 from process_watch import watch_over_this_process
@@ -117,6 +118,26 @@ def builds_here():
         patched.setattr(job, "Needs", lambda n_bytes, alone: Needs(n_bytes))
         patched.setattr(sample, "machine_factor", cache(sample.machine_factor))
         yield
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str], Path]:
+    """Return a function that writes a file, with the folders it lies in, and gives its path."""
+
+    def write_text(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write_text
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Start the browser of this machine once for a module; no loop of asyncio runs beside it."""
+    with started_browser() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

@@ -54,10 +54,8 @@ def manifest_of(index: Path) -> Manifest:
 
 
 def _lay_out(store: Store, number: int, options: PartitionLayoutOptions) -> FolderEntry:
-    entry, old = (
-        store.partition_entry(number),
-        {k: np.array(v) for k, v in store.partition(number).items()},
-    )
+    entry = store.partition_entry(number)
+    old = {k: np.array(v) for k, v in store.partition(number).items()}
     texts = {
         name: pa.array(store.texts(number, name).to_pylist(), pa.string())
         for name in ("values", "texts")

@@ -202,9 +202,8 @@ def test_an_excluded_table_that_was_deleted_is_refused(copy, method):
         index.search(["Oslo"], method=method, exclude_table="cities.csv")
 
 
-def test_a_file_outside_the_lake_has_nothing_to_exclude(index, tmp_path):
-    path = tmp_path / "cities.csv"
-    path.write_text("city\nOslo\n", encoding="utf-8")
+def test_a_file_outside_the_lake_has_nothing_to_exclude(index, write):
+    path = write("cities.csv", "city\nOslo\n")
     assert columns_of(index.search(read_query(path), k=1, exclude_self=True))[0][0] == "cities.csv"
 
 
@@ -289,14 +288,9 @@ def test_info_counts_what_is_in_and_what_was_left_out(index):
     listing = index.left_out()
     assert listing.groups == info.left_out
     assert [row.name for row in listing] == [
-        "broken.parquet",
-        "notes.txt",
-        "cities.csv:people",
-        "nested/capitals.tsv:Seat since",
-        "numbers.csv:amount",
-        "numbers.csv:id",
-        "short.csv:city",
-    ]
+        "broken.parquet", "notes.txt", "cities.csv:people", "nested/capitals.tsv:Seat since",
+        "numbers.csv:amount", "numbers.csv:id", "short.csv:city",
+    ]  # fmt: skip
     assert (
         info.bytes
         == sum(path.stat().st_size for path in index.path.rglob("*") if path.is_file())

@@ -23,30 +23,11 @@ with contextlib.suppress(ModuleNotFoundError):
 
 MODULES = ("fcntl", "grp", "pwd", "resource")
 OF_OS = (
-    "O_CLOEXEC",
-    "O_DIRECTORY",
-    "O_NOFOLLOW",
-    "O_NONBLOCK",
-    "O_PATH",
-    "fchown",
-    "fork",
-    "forkpty",
-    "fwalk",
-    "geteuid",
-    "getxattr",
-    "killpg",
-    "link",
-    "listxattr",
-    "mkfifo",
-    "nice",
-    "posix_fadvise",
-    "posix_fallocate",
-    "register_at_fork",
-    "sched_getaffinity",
-    "setsid",
-    "setxattr",
-    "statvfs",
-)
+    "O_CLOEXEC", "O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK", "O_PATH", "fchown", "fork", "forkpty",
+    "fwalk", "geteuid", "getxattr", "killpg", "link", "listxattr", "mkfifo", "nice",
+    "posix_fadvise", "posix_fallocate", "register_at_fork", "sched_getaffinity", "setsid",
+    "setxattr", "statvfs",
+)  # fmt: skip
 OF_SIGNAL = ("SIGALRM", "SIGHUP", "SIGPIPE", "SIGURG", "SIGXCPU", "alarm", "setitimer")
 OF_MMAP = ("MADV_RANDOM", "MADV_WILLNEED")
 

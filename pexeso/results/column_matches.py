@@ -74,13 +74,7 @@ def join_rank(n_rows: int, n_distinct: int) -> tuple[bool, bool, int]:
 
 
 def fan_out_text(relation: str, mean: float) -> str:
-    """Write how many rows a join makes of one.
-
-    Examples
-    --------
-    >>> fan_out_text("1:N", 1.5), fan_out_text("N:M", 1234.0), fan_out_text("1:N", 1.01)
-    ('1:N, 1.5 rows for each row', 'N:M, 1,234 rows for each row', '1:N')
-    """
+    """Write how many rows a join makes of one."""
     number = f"{mean:.2g}" if mean < 100 else f"{mean:,.0f}"
     return relation if number == "1" else f"{relation}, {number} rows for each row"
 

@@ -16,38 +16,16 @@ from pexeso.results.matches import Pair
 
 PAGE = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
 CLASSES = (
-    pexeso.Index,
-    pexeso.SearchResult,
-    pexeso.Match,
-    CompositeMatch,
-    pexeso.TokenSearchResult,
-    pexeso.TokenMatch,
-    pexeso.CombinedResult,
-    pexeso.CombinedMatch,
-    pexeso.FoundKeys,
-    pexeso.CandidateKey,
-    pexeso.Redundancy,
-    pexeso.PlanCheck,
-    pexeso.TransformJoin,
-    pexeso.TransformMatch,
-    pexeso.TransformSearchResult,
-    pexeso.AcquisitionPlan,
-    pexeso.AcquisitionResult,
-    pexeso.Clusters,
-    pexeso.ColumnGraph,
-    pexeso.JoinChecks,
-)
+    pexeso.Index, pexeso.SearchResult, pexeso.Match, CompositeMatch, pexeso.TokenSearchResult,
+    pexeso.TokenMatch, pexeso.CombinedResult, pexeso.CombinedMatch, pexeso.FoundKeys,
+    pexeso.CandidateKey, pexeso.Redundancy, pexeso.PlanCheck, pexeso.TransformJoin,
+    pexeso.TransformMatch, pexeso.TransformSearchResult, pexeso.AcquisitionPlan,
+    pexeso.AcquisitionResult, pexeso.Clusters, pexeso.ColumnGraph, pexeso.JoinChecks,
+)  # fmt: skip
 SHOWN_FIELDS = (
-    pexeso.ColumnRules,
-    pexeso.Normaliser,
-    EnrichmentRules,
-    options.BuildOptions,
-    options.SearchOptions,
-    pexeso.Match,
-    pexeso.TokenMatch,
-    pexeso.CombinedMatch,
-    Pair,
-)
+    pexeso.ColumnRules, pexeso.Normaliser, EnrichmentRules, options.BuildOptions,
+    options.SearchOptions, pexeso.Match, pexeso.TokenMatch, pexeso.CombinedMatch, Pair,
+)  # fmt: skip
 
 
 def test_every_part_of_an_index_is_named():
@@ -111,24 +89,10 @@ FUNCTIONS = [
     *(
         signature(f"pexeso.{name}", getattr(pexeso, name))
         for name in (
-            "cluster",
-            "open_index",
-            "enrich",
-            "enrich_from",
-            "select_features",
-            "search_combined",
-            "find_keys",
-            "find_redundancy",
-            "fuzzy_join",
-            "learn_transformation",
-            "record_join",
-            "verify",
-            "verify_plan",
-            "apply_plan",
-            "undo_plan",
-            "read_judgements",
-            "record_judgements",
-            "set_verbosity",
+            "cluster", "open_index", "enrich", "enrich_from", "select_features", "search_combined",
+            "find_keys", "find_redundancy", "fuzzy_join", "learn_transformation", "record_join",
+            "verify", "verify_plan", "apply_plan", "undo_plan", "read_judgements",
+            "record_judgements", "set_verbosity",
         )
     ),
     *(
@@ -136,7 +100,7 @@ FUNCTIONS = [
         for one in CLASSES
         for name, method in methods(one).items()
     ),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("call", FUNCTIONS)

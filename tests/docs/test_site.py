@@ -10,7 +10,6 @@ from threading import Thread
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from browsers import started_browser
 from doc_pages import PAGES, ROOT
 from long_runs import long_but
 from processes import ran
@@ -38,14 +37,9 @@ NOT_LOADED = {"canonical", "next", "prev"}
 SOME_PAGES = ("index.html", "how-to/export-to-catalogues.html", "reference/api.html")
 
 CHECKED_PAGES = (
-    "index.html",
-    "tutorial.html",
-    "how-to/use-the-app.html",
-    "reference/python.html",
-    "explanation/comparison.html",
-    "faq.html",
-    "project/examples/find_and_join.ipynb.html",
-)
+    "index.html", "tutorial.html", "how-to/use-the-app.html", "reference/python.html",
+    "explanation/comparison.html", "faq.html", "project/examples/find_and_join.ipynb.html",
+)  # fmt: skip
 """Pages of each kind; that of all docstrings would take minutes."""
 
 VARIED_PAGES = ("index.html", "how-to/use-the-app.html", CHECKED_PAGES[-1])
@@ -174,12 +168,6 @@ class Quiet(SimpleHTTPRequestHandler):
 
     def log_message(self, *_arguments):
         pass
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with started_browser() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,9 @@ import pytest
 
 
 @pytest.fixture
-def places(tmp_path):
+def places(write):
     """Write a user table of five rows, one of them empty and one that is not in the lake."""
-    path = tmp_path / "places.csv"
-    path.write_text("place,visits\nOslo,3\nrome,1\n MADRID ,2\nXyzzyx,1\n,4\n", encoding="utf-8")
-    return path
+    return write("places.csv", "place,visits\nOslo,3\nrome,1\n MADRID ,2\nXyzzyx,1\n,4\n")
 
 
 @pytest.fixture

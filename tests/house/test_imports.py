@@ -12,23 +12,13 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 OURS = ("embed", "partition", "pexeso")
 
 SPARK_MODULES = {
-    "embed.batches",
-    "pexeso.build.job",
-    "pexeso.build.source",
-    "pexeso.build.spark_tables",
-    "pexeso.build.workers",
-    "pexeso.build.spark.java",
-    "pexeso.build.spark.session",
-    "pexeso.joins.graph.spark_tasks",
-    "pexeso.joins.report",
-    "pexeso.joins.spark",
-    "pexeso.redundancy.containments",
-    "pexeso.redundancy.lake_reading",
-    "pexeso.redundancy.rebuilds",
-    "pexeso.redundancy.search",
-    "pexeso.redundancy.sampled",
+    "embed.batches", "pexeso.build.job", "pexeso.build.source", "pexeso.build.spark_tables",
+    "pexeso.build.workers", "pexeso.build.spark.java", "pexeso.build.spark.session",
+    "pexeso.joins.graph.spark_tasks", "pexeso.joins.report", "pexeso.joins.spark",
+    "pexeso.redundancy.containments", "pexeso.redundancy.lake_reading",
+    "pexeso.redundancy.rebuilds", "pexeso.redundancy.search", "pexeso.redundancy.sampled",
     "pexeso.semantic.spark_executor",
-}
+}  # fmt: skip
 """What runs on Spark.
 
 The session, what runs the tasks of builds there, batch search in tasks, and joins of Spark
@@ -39,31 +29,19 @@ KERNEL_PACKAGES = {
     **{
         f"pexeso.engine.kernels.triton.{name}": "triton"
         for name in (
-            "boxes",
-            "column",
-            "counting",
-            "distances",
-            "kernel",
-            "lists",
-            "search",
-            "values",
+            "boxes", "column", "counting", "distances", "kernel", "lists", "search", "values",
         )
     },
-}
+}  # fmt: skip
 """The modules that need more, each imported only when its kernel is chosen."""
 STORE_PACKAGES = {"msgspec", "numpy", "pyarrow"}
 HEAVY = (
-    "torch",
-    "pyspark",
-    "fasttext",
-    "faiss",
-    "pandas",
-    "pyarrow",
-    "sklearn",
-    "numpy",
-    "clevercsv",
+    "torch", "pyspark", "fasttext", "faiss", "pandas", "pyarrow", "sklearn", "numpy", "clevercsv",
     "click",
-)
+)  # fmt: skip
+
+
+NOT_AT_START = ("torch", "numba", "scipy", "sklearn", "pyspark")
 
 
 def module_name(path: Path) -> str:
@@ -229,42 +207,29 @@ print(*found[0].tolist(), *found[1].tolist())
     assert run_fresh(program) == "0 1"
 
 
-def test_importing_pexeso_loads_nothing_heavy():
-    loaded = run_fresh(
-        f"import sys, pexeso; print(*[name for name in {HEAVY!r} if name in sys.modules])"
-    )
-    assert loaded == ""
-
-
-@pytest.mark.parametrize("module", ["pexeso.index", "pexeso.faces.cli.main", "pexeso.build.source"])
-def test_what_starts_a_process_loads_no_engine(module):
-    """Torch takes over a second: a search imports it when the engine does, a reading task never."""
-    heavy = ("torch", "numba", "pandas", "scipy", "sklearn", "pyspark", "clevercsv")
-    loaded = run_fresh(
-        f"import sys, {module}; print(*[name for name in {heavy!r} if name in sys.modules])"
-    )
-    assert loaded == ""
-
-
-def test_what_the_parts_of_an_index_tell_is_told_without_compiled_loops():
-    """The app's first page and `pexeso info` need nothing that takes a third of a second."""
-    modules = [f"pexeso.{name}.part" for name in PARTS]
-    modules += [
-        "pexeso.semantic.part.info",
-        "pexeso.build.diagnostics.info",
-        "pexeso.faces.app.lake",
-    ]
-    heavy = ("torch", "numba", "scipy", "sklearn", "pyspark")
-    statement = f"print(*[name for name in {heavy!r} if name in sys.modules])"
-    assert run_fresh(f"import sys, {', '.join(modules)}; {statement}") == ""
-
-
-def test_the_errors_are_had_without_anything_heavy():
-    program = (
-        f"import sys, pexeso; pexeso.SparkError; print(*[name for name in {HEAVY!r} if "
-        "name in sys.modules])"
-    )
-    assert run_fresh(program) == ""
+@pytest.mark.parametrize(
+    ("statement", "heavy"),
+    [
+        ("import pexeso; pexeso.SparkError", HEAVY),
+        # What starts a process. Torch takes over a second: a search imports it when the engine
+        # does, a reading task never.
+        *(
+            (f"import {module}", (*NOT_AT_START, "pandas", "clevercsv"))
+            for module in ("pexeso.index", "pexeso.faces.cli.main", "pexeso.build.source")
+        ),
+        # The app's first page and `pexeso info` need no compiled loops, which take a third of a
+        # second.
+        (
+            f"import {', '.join(f'pexeso.{name}.part' for name in PARTS)}; "
+            "import pexeso.semantic.part.info, pexeso.build.diagnostics.info; "
+            "import pexeso.faces.app.lake",
+            NOT_AT_START,
+        ),
+    ],
+)
+def test_a_start_loads_nothing_heavy(statement, heavy):
+    shown = f"print(*[name for name in {heavy!r} if name in sys.modules])"
+    assert run_fresh(f"import sys; {statement}; {shown}") == ""
 
 
 def test_the_engine_runs_where_only_its_own_packages_are():

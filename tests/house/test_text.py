@@ -117,16 +117,12 @@ def test_modules_that_a_package_lists_are_there(product):
 @pytest.mark.parametrize(
     "program",
     [
-        "import pickle",
-        "from pickle import loads",
-        "from multiprocessing.reduction import ForkingPickler",
-        "def f():\n    eval('1')",
-        "subprocess.run('ls', shell=True)",
-        "np.load(path, allow_pickle=True)",
-        "torch.load(path)",
+        "import pickle", "from pickle import loads",
+        "from multiprocessing.reduction import ForkingPickler", "def f():\n    eval('1')",
+        "subprocess.run('ls', shell=True)", "np.load(path, allow_pickle=True)", "torch.load(path)",
         "assert x",
     ],
-)
+)  # fmt: skip
 def test_what_is_unsafe_is_found(program):
     assert unsafe(ast.parse(program))
 

@@ -78,10 +78,8 @@ def test_of_very_long_values_the_first_letters_count():
 
 
 def test_any_number_at_once_gives_the_same(monkeypatch):
-    ours, theirs = (
-        ["oslo", "rome", "uk", "bern", "curie marie"],
-        ["oslo", "roma", "britain", "bern", "marie curie"],
-    )
+    ours = ["oslo", "rome", "uk", "bern", "curie marie"]
+    theirs = ["oslo", "roma", "britain", "bern", "marie curie"]
     whole = kinds_of(ours, theirs)
     monkeypatch.setattr(module, "CHUNK_SIZE", 1)
     assert kinds_of(ours, theirs) == whole == ["exact", "spelling", "meaning", "exact", "spelling"]

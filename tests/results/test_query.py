@@ -21,13 +21,11 @@ from pexeso.results.query import (
 
 
 @pytest.fixture
-def people(tmp_path):
-    path = tmp_path / "people.csv"
-    path.write_text(
+def people(write):
+    return write(
+        "people.csv",
         "id,company,city,city,\n1,Acme,Rome,Oslo,x\n2,Bolt,Rome,Paris,y\n3,,Rome,Lima,z\n",
-        encoding="utf-8",
     )
-    return path
 
 
 def test_a_column_is_named_after_the_last_colon(people):
@@ -36,9 +34,8 @@ def test_a_column_is_named_after_the_last_colon(people):
     assert query.describe() == {"file": str(people), "column": "company", "rows": 3}
 
 
-def test_names_of_columns_hold_colons(tmp_path):
-    path = tmp_path / "trips.csv"
-    path.write_text("time: start,time,at 9:30:00\nnoon,Oslo,late\n", encoding="utf-8")
+def test_names_of_columns_hold_colons(tmp_path, write):
+    path = write("trips.csv", "time: start,time,at 9:30:00\nnoon,Oslo,late\n")
     named = {"time: start": "noon", "time": "Oslo", "at 9:30:00": "late", "#2": "late"}
     for column, value in named.items():
         assert split_spec(f"{path}:{column}") == (str(path), column)
@@ -52,9 +49,8 @@ def test_a_column_is_named_by_its_position(people):
     assert read_query(f"{people}:#4").column == "#4"
 
 
-def test_a_file_whose_name_has_a_colon(tmp_path):
-    path = tmp_path / "a:b.csv"
-    path.write_text("name\nOslo\n", encoding="utf-8")
+def test_a_file_whose_name_has_a_colon(write):
+    path = write("a:b.csv", "name\nOslo\n")
     assert split_spec(str(path)) == (str(path), None)
     assert read_query(f"{path}:name").values.to_pylist() == ["Oslo"]
 
@@ -73,9 +69,8 @@ def test_a_repeated_name_is_refused_with_its_positions(people):
         read_query(f"{people}:city")
 
 
-def test_a_file_of_numbers_has_no_column_to_take(tmp_path):
-    path = tmp_path / "numbers.csv"
-    path.write_text("a,b\n1,2\n3,4\n", encoding="utf-8")
+def test_a_file_of_numbers_has_no_column_to_take(write):
+    path = write("numbers.csv", "a,b\n1,2\n3,4\n")
     with pytest.raises(QueryError, match=r"no column of text or dates.*one of a, b"):
         read_query(path)
 
@@ -126,7 +121,7 @@ def test_a_single_value_is_no_column(value):
         query_from_values(value)
 
 
-def test_bad_batch_lines_have_their_reason_and_the_others_go_on(tmp_path, people):
+def test_bad_batch_lines_have_their_reason_and_the_others_go_on(write, people):
     lines = [
         json.dumps({"id": "one", "values": ["Oslo", None]}),
         "",
@@ -138,21 +133,13 @@ def test_bad_batch_lines_have_their_reason_and_the_others_go_on(tmp_path, people
         json.dumps({"file": 3}),
         "[" * 100_000,
     ]
-    path = tmp_path / "queries.jsonl"
-    path.write_text("\n".join(lines), encoding="utf-8")
+    path = write("queries.jsonl", "\n".join(lines))
     read = [read_batch_line(number, text) for number, text in batch_lines(path)]
     assert [line.number for line in read] == [1, 3, 4, 5, 6, 7, 8, 9]
     assert [line.id for line in read] == ["one", 3, 4, "five", "six", 7, 8, 9]
     assert [line.query is None for line in read] == [
-        False,
-        True,
-        True,
-        False,
-        True,
-        True,
-        True,
-        True,
-    ]
+        False, True, True, False, True, True, True, True,
+    ]  # fmt: skip
     assert [line.error for line in read][2] == "line 4: it is no JSON object."
     assert "nope" in read[4].error
     assert read[5].error == "line 7: 'values' must be a list."

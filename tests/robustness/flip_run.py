@@ -41,12 +41,10 @@ FLIPS, SHORT_FLIPS = 500, 40
 SEED = 20_250_101
 SECONDS_A_FLIP = 60
 
-REFUSED_AT_OPEN, REFUSED_LATER, SAME, OTHER = (
-    "refused at open",
-    "refused when read",
-    "same answer",
-    "other answer",
-)
+REFUSED_AT_OPEN = "refused at open"
+REFUSED_LATER = "refused when read"
+SAME = "same answer"
+OTHER = "other answer"
 
 _QUERY = ["Oslo", "rome", " MADRID ", "Xyzzyx", "Vienna", None]
 _SEARCHES: dict[str, Callable[[Index], Any]] = {

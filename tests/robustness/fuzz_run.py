@@ -108,14 +108,8 @@ def run_job(job: Job, folder: Path, index: str | None) -> Outcome:
     """Run one process to its end, or end it where an input hangs or takes too much memory."""
     place = folder / f"{job.target}-{job.engine}-{job.seed}"
     place.mkdir(parents=True)
-    command = [
-        sys.executable,
-        str(HERE / "fuzz_worker.py"),
-        job.engine,
-        job.target,
-        str(job.n_inputs),
-        str(job.seed),
-    ]
+    command = [sys.executable, str(HERE / "fuzz_worker.py"), job.engine, job.target]
+    command += [str(job.n_inputs), str(job.seed)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(place)}
     with open(place / "stdout", "wb") as out, open(place / "stderr", "wb") as err:
         arguments = [*command, str(place), index or ""]

@@ -22,22 +22,8 @@ _CELLS_TEXT = (
 )
 _NASTY = [
     *(
-        "",
-        " ",
-        "\t",
-        '"',
-        '""',
-        "\r",
-        "\n",
-        "\r\n",
-        "\0",
-        "\x1f",
-        "\ufeff",
-        "\u2028",
-        "\x85",
-        "5 march 0000",
-        "nº 4",
-        "$ -1",
+        "", " ", "\t", '"', '""', "\r", "\n", "\r\n", "\0", "\x1f", "\ufeff", "\u2028", "\x85",
+        "5 march 0000", "nº 4", "$ -1",
     ),
     *_CELLS_TEXT.split(),
     *(
@@ -50,21 +36,11 @@ _NASTY = [
         "😀" * 20,
         "1" * 400,
     ),
-]
+]  # fmt: skip
 _ENCODINGS = (
-    "utf-8",
-    "utf-8-sig",
-    "utf-16",
-    "utf-16-le",
-    "utf-16-be",
-    "utf-32",
-    "cp1252",
-    "cp1251",
-    "cp932",
-    "gb18030",
-    "koi8_r",
-    "utf-7",
-)
+    "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252", "cp1251", "cp932",
+    "gb18030", "koi8_r", "utf-7",
+)  # fmt: skip
 
 
 def cells() -> st.SearchStrategy[str]:

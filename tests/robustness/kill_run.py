@@ -74,16 +74,8 @@ class Child:
     """A process that is ready to do an operation, and does it when told."""
 
     def __init__(self, operation: str, folder: Path, place: Path) -> None:
-        command = [
-            sys.executable,
-            str(HERE / "kill_run.py"),
-            "--child",
-            operation,
-            str(folder),
-            str(place),
-        ]
         self.process = subprocess.Popen(
-            command,
+            [sys.executable, str(HERE / "kill_run.py"), "--child", operation, folder, place],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -91,9 +83,6 @@ class Child:
             env=quiet_environment(),
             start_new_session=True,
         )
-
-    def wait_until_ready(self) -> None:
-        self.expect("ready")
 
     def go(self) -> None:
         self.process.stdin.write("go\n")
@@ -107,9 +96,9 @@ class Child:
 
     def kill(self, *, with_descendants: bool) -> None:
         """Kill it, and perhaps what it started; what it started must end by itself otherwise."""
-        family = (
-            psutil.Process(self.process.pid).children(recursive=True) if with_descendants else []
-        )
+        family = []
+        if with_descendants:
+            family += psutil.Process(self.process.pid).children(recursive=True)
         self.process.kill()
         for process in family:
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -153,7 +142,7 @@ def _seconds_of(operation: str, folder: Path, place: Path) -> float:
     It takes longer there than here, where everything is warm.
     """
     child = Child(operation, folder, place)
-    child.wait_until_ready()
+    child.expect("ready")
     started = time.perf_counter()
     child.go()
     child.expect("done")
@@ -201,7 +190,7 @@ class KillTest:
         places = [self.folder / f"trial{number % 2}" for number in range(len(self.operations))]
         child = self._start(self.operations[0], places[0])
         for number, (operation, place) in enumerate(zip(self.operations, places, strict=True)):
-            child.wait_until_ready()
+            child.expect("ready")
             child.go()
             # At any instant of the operation, and at times just after it.
             time.sleep(self._random.uniform(0, AFTER_ITS_END * self._seconds[operation]))

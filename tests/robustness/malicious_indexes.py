@@ -248,11 +248,9 @@ def partition_files(index: Path) -> dict[str, dict[str, bytes]]:
             .to_pylist()
         )
 
-    n_values, n_columns, n_texts = (
-        len(listed("values")),
-        len(listed("tables")),
-        len(listed("texts")),
-    )
+    n_values = len(listed("values"))
+    n_columns = len(listed("tables"))
+    n_texts = len(listed("texts"))
     vectors = array("vectors")
     # Arrow looks at the first and the last offset by itself.
     wild = {

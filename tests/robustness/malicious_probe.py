@@ -115,15 +115,8 @@ def is_inside(opened: str, index: str) -> bool:
     Allowed are files of the index, of Python and of the system's devices.
     """
     place = os.path.realpath(opened)
-    folders = (
-        os.path.realpath(index),
-        sys.prefix,
-        sys.base_prefix,
-        str(ROOT),
-        "/proc",
-        "/sys",
-        "/dev",
-    )
+    program = (sys.prefix, sys.base_prefix, str(ROOT))
+    folders = (os.path.realpath(index), *program, "/proc", "/sys", "/dev")
     return any(place == folder or place.startswith(f"{folder}/") for folder in folders)
 
 

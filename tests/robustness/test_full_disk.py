@@ -1,7 +1,6 @@
 """Tests of a disk that fills up, on a small file system of its own."""
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -51,19 +50,8 @@ built.store.manifest.generation, built.check())
 def can_mount(folder: Path) -> bool:
     if shutil.which("unshare") is None:
         return False
-    mount = [
-        "unshare",
-        "--map-root-user",
-        "--mount",
-        "mount",
-        "-t",
-        "tmpfs",
-        "-o",
-        "size=1m",
-        "tmpfs",
-        str(folder),
-    ]
-    return subprocess.run(mount, capture_output=True, check=False).returncode == 0
+    mount = "unshare --map-root-user --mount mount -t tmpfs -o size=1m tmpfs"
+    return ran([*mount.split(), folder]).returncode == 0
 
 
 @pytest.mark.long
@@ -87,15 +75,8 @@ def test_a_full_disk_leaves_the_old_index_and_a_rerun_finishes(tmp_path, small_l
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     error, old, new, left = done.stdout.splitlines()
     assert error.startswith("OutputError ")
-    assert any(
-        said in error
-        for said in (
-            "The disk is full",
-            "No space left",
-            "No space is left",
-            "Not enough free space",
-        )
-    )
+    full = ("The disk is full", "No space left", "No space is left", "Not enough free space")
+    assert any(said in error for said in full)
     assert old == "True []"
     assert new == "True 2 []"
     assert left == "['catalog.2', 'embedder.2', 'manifest.json', 'partitions']"

@@ -15,7 +15,7 @@ import fuzz_worker
 import pytest
 from fuzz_run import Job
 from fuzz_strategies import manifest_document, seeds_of, strategy_of
-from fuzz_targets import INDEX, TARGETS, WITH_INDEX, BrokenPromiseError, resealed
+from fuzz_targets import INDEX, TARGETS, WITH_INDEX, BrokenPromiseError, Target, resealed
 from hypothesis import given, settings
 from long_runs import examples, long_but
 
@@ -150,7 +150,7 @@ def breaking(kind: str):
 def test_a_finding_is_kept_with_its_input(
     kind: str, n_findings: int, tmp_path: Path, monkeypatch
 ) -> None:
-    monkeypatch.setitem(TARGETS, "csv", fuzz_run.TARGETS["csv"].__class__("csv", breaking(kind), 1))
+    monkeypatch.setitem(TARGETS, "csv", Target("csv", breaking(kind), 1))
     trial = fuzz_worker.Trial("csv", tmp_path, None)
 
     def stop(*_: object) -> None:
@@ -242,7 +242,7 @@ def test_what_leaves_the_sandbox_is_found(tmp_path: Path) -> None:
 
 def test_an_input_that_takes_too_much_memory_is_found(tmp_path: Path, monkeypatch) -> None:
     take = lambda data, folder: bytearray(len(data) << 20).count(1)  # noqa: E731
-    monkeypatch.setitem(TARGETS, "csv", fuzz_run.TARGETS["csv"].__class__("csv", take, 1))
+    monkeypatch.setitem(TARGETS, "csv", Target("csv", take, 1))
     monkeypatch.setattr(fuzz_worker, "BYTES_AN_INPUT", 64 << 20)
     trial = fuzz_worker.Trial("csv", tmp_path, None)
     for n_bytes in (1, 200):

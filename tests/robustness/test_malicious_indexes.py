@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import malicious_indexes as harm
@@ -55,57 +56,52 @@ def reports(small_index: Path, tmp_path_factory: pytest.TempPathFactory) -> dict
     return probe(small_index, suspects)
 
 
-def linked_file(index: Path, copy: Path) -> Path:
-    harm.copy_with(index, copy)
-    path = copy / harm.PARTITION / "vectors.npy"
-    path.unlink()
-    path.symlink_to(index / harm.PARTITION / "vectors.npy")
-    return copy
+def copied(act: Callable[[Path, Path], object], **options: object) -> Callable:
+    """Return what copies an index and changes what lies where in the copy."""
 
-
-def linked_folder(index: Path, copy: Path) -> Path:
-    harm.copy_with(index, copy)
-    (copy / "partitions").rename(copy.parent / f"{copy.name} moved")
-    (copy / "partitions").symlink_to(copy.parent / f"{copy.name} moved")
-    return copy
-
-
-def linked_manifest(index: Path, copy: Path) -> Path:
-    harm.copy_with(index, copy)
-    (copy / "manifest.json").unlink()
-    (copy / "manifest.json").symlink_to(index / "manifest.json")
-    return copy
-
-
-def pipe(name: str):
     def make(index: Path, copy: Path) -> Path:
-        harm.copy_with(index, copy)
-        (copy / name).unlink()
-        os.mkfifo(copy / name)
+        harm.copy_with(index, copy, **options)
+        act(index, copy)
         return copy
 
     return make
 
 
-def without_seal(index: Path, copy: Path) -> Path:
-    return harm.copy_with(index, copy, change=harm.put("generation", value=5), seal=False)
+def link(name: str) -> Callable:
+    """Put a link to a file of the index into the place of its copy."""
+
+    def change(index: Path, copy: Path) -> None:
+        (copy / name).unlink()
+        (copy / name).symlink_to(index / name)
+
+    return copied(change)
 
 
-def nested_manifest(index: Path, copy: Path) -> Path:
-    harm.copy_with(index, copy)
+def link_folder(index: Path, copy: Path) -> None:
+    (copy / "partitions").rename(copy.parent / f"{copy.name} moved")
+    (copy / "partitions").symlink_to(copy.parent / f"{copy.name} moved")
+
+
+def pipe(name: str) -> Callable:
+    return copied(lambda _, copy: ((copy / name).unlink(), os.mkfifo(copy / name)))
+
+
+def nest_manifest(index: Path, copy: Path) -> None:
     (copy / "manifest.json").unlink()  # a link to that of the index
     (copy / "manifest.json").write_bytes(harm.NESTED)
-    return copy
 
 
+VECTORS = f"{harm.PARTITION}/vectors.npy"
 PLACES = {
-    "a link for a file": linked_file,
-    "a link for a folder": linked_folder,
-    "a link for the manifest": linked_manifest,
-    "a pipe for a file": pipe(f"{harm.PARTITION}/vectors.npy"),
+    "a link for a file": link(VECTORS),
+    "a link for a folder": copied(link_folder),
+    "a link for the manifest": link("manifest.json"),
+    "a pipe for a file": pipe(VECTORS),
     "a pipe for the manifest": pipe("manifest.json"),
-    "a manifest without its checksum": without_seal,
-    "a manifest nested too deep": nested_manifest,
+    "a manifest without its checksum": copied(
+        lambda *_: None, change=harm.put("generation", value=5), seal=False
+    ),
+    "a manifest nested too deep": copied(nest_manifest),
 }
 
 
@@ -113,33 +109,18 @@ def test_the_whole_index_answers_everything(reports: dict[str, dict], small_inde
     assert set(reports[small_index.name]["ended"].values()) == {"answer"}
 
 
-def test_nothing_ends_in_an_error_that_is_not_ours(reports: dict[str, dict]) -> None:
-    foreign = {
-        name: report["ended"]
-        for name, report in reports.items()
-        if "FOREIGN" in json.dumps(report["ended"])
-    }
-    assert foreign == {}
-
-
-def test_nothing_is_opened_outside_of_the_folder(reports: dict[str, dict]) -> None:
-    assert {
-        name: report["outside"] for name, report in reports.items() if report.get("outside")
-    } == {}
-
-
-def test_no_memory_is_taken_for_what_is_claimed(reports: dict[str, dict]) -> None:
-    assert {
-        name: report["grown"]
-        for name, report in reports.items()
-        if report.get("grown", 0) > MOST_GROWN
-    } == {}
-
-
-def test_nothing_hangs(reports: dict[str, dict]) -> None:
-    assert {
-        name: report["seconds"] for name, report in reports.items() if report.get("seconds", 0) > 20
-    } == {}
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda report: "FOREIGN" in json.dumps(report["ended"]),
+        lambda report: report.get("outside"),
+        lambda report: report.get("grown", 0) > MOST_GROWN,
+        lambda report: report.get("seconds", 0) > 20,
+    ],
+    ids=["an error that is not ours", "opened outside", "memory for what is claimed", "hangs"],
+)
+def test_no_index_does_harm(reports: dict[str, dict], wrong: Callable[[dict], object]) -> None:
+    assert {name: report for name, report in reports.items() if wrong(report)} == {}
 
 
 def test_a_check_refuses_all_of_them(reports: dict[str, dict], small_index: Path) -> None:

@@ -14,6 +14,7 @@ from long_runs import long_but
 
 TESTS = Path(__file__).resolve().parent.parent
 WAIT_SECONDS = 120
+PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
 
 # Interrupted, xdist waits twice for workers that are interrupted too: ten seconds each by itself.
 CONFTEST = """
@@ -68,16 +69,7 @@ def start(tmp_path):
         (tmp_path / "test_it.py").write_text(textwrap.dedent(program))
         paths = [str(TESTS), str(TESTS.parent)]
         process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "pytest",
-                "-q",
-                "-p",
-                "no:cacheprovider",
-                *arguments,
-                "test_it.py",
-            ],
+            [*PYTEST, *arguments, "test_it.py"],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "HERE": str(tmp_path)},
             stdout=subprocess.DEVNULL,

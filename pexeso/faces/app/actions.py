@@ -211,9 +211,8 @@ def _shown(
 
 
 def _controls(columns: QueryColumns, join_request: JoinRequest) -> list[Control]:
-    values = {name: getattr(join_request, name) for name in ("values", "how")}
+    values = join_request.chosen(("values", "how", "aggregate", "many_to_many", OF_RULE))
     values["aggregate"] = (join_request.aggregate or {}).get("*")
-    values |= {name: getattr(join_request, name) for name in ("many_to_many", OF_RULE)}
     if join_request.transform or columns.is_key:
         del values["values"]
     if not join_request.transform:

@@ -69,16 +69,10 @@ _MOST_DIGITS = 18
 # The browser runs scripts and takes styles from the app's files alone, and none from within a page.
 POLICY = "; ".join(
     (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "connect-src 'self'",
-        "form-action 'self'",
-        "base-uri 'none'",
-        "frame-ancestors 'none'",
+        "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:",
+        "connect-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'",
     )
-)
+)  # fmt: skip
 
 HEADERS = {
     "Content-Security-Policy": POLICY,

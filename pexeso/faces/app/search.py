@@ -75,15 +75,9 @@ LIMITS = Limits(columns_found=20, listed=200)
 
 # The fields of a search that its page has controls for, or that links to it may have.
 OPTIONS = (
-    "method",
-    "max_distance",
-    "min_joinability",
-    "k",
-    "exclude_self",
-    "auto",
-    "min_precision",
+    "method", "max_distance", "min_joinability", "k", "exclude_self", "auto", "min_precision",
     "joinability_of",
-)
+)  # fmt: skip
 
 
 # Where the slider of the share begins.
@@ -474,7 +468,7 @@ def _by_similar_values(pages: Pages, pair: RequestedMatch, ways: list[Any]) -> P
             "section": {**section, "query": query},
             "card": card,
             "ways": ways,
-            "join": pair.link("join", **{name: getattr(request, name) for name in OF_DISTANCE}),
+            "join": pair.link("join", **request.chosen(OF_DISTANCE)),
             "command": _command(request, pair),
         }
 

@@ -390,13 +390,7 @@ def spark_settings(texts: Sequence[str]) -> dict[str, str]:
 
 
 def read_ways(texts: Sequence[str]) -> dict[str, str]:
-    """Read the values of ``--aggregate``.
-
-    Examples
-    --------
-    >>> read_ways(("list", "staff=sum"))
-    {'*': 'list', 'staff': 'sum'}
-    """
+    """Read the values of ``--aggregate``."""
     ways: dict[str, str] = {}
     for text in texts:
         column, equals, way = text.rpartition("=")
@@ -414,13 +408,7 @@ def read_ways(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _as_value(name: str) -> str | None:
-    """Return how a name is given that is part of the value of an option.
-
-    Examples
-    --------
-    >>> _as_value("min_rows"), _as_value("leading_zeros"), _as_value("no_accents")
-    ('--column-rule min_rows=N', '--rule leading-zeros', '--rule no-accents')
-    """
+    """Return how a name is given that is part of the value of an option."""
     rule = name.replace("_", "-")
     if name in LIMITS:
         return f"--column-rule {name}=N"
@@ -433,13 +421,7 @@ LIMITS = tuple(name for name in ColumnRules.__dataclass_fields__ if name != "kin
 
 
 def read_limits(texts: Sequence[str]) -> dict[str, float]:
-    """Read the values of ``--column-rule``.
-
-    Examples
-    --------
-    >>> read_limits(("min_rows=2", "max_missing_fraction=0.5"))
-    {'min_rows': 2, 'max_missing_fraction': 0.5}
-    """
+    """Read the values of ``--column-rule``."""
     limits: dict[str, float] = {}
     for text in ",".join(texts).split(","):
         name, _, value = text.partition("=")
@@ -457,13 +439,7 @@ def read_limits(texts: Sequence[str]) -> dict[str, float]:
 
 
 def read_switches(texts: Sequence[str]) -> Normaliser:
-    """Read the values of ``--rule``.
-
-    Examples
-    --------
-    >>> "articles" in read_switches(("articles", "no-opponents")).rules
-    True
-    """
+    """Read the values of ``--rule``."""
     off = [text[3:] for text in texts if text.startswith("no-")]
     return Normaliser().switched(on=[text for text in texts if text[:3] != "no-"], off=off)
 

@@ -202,8 +202,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """Return the fields that were given, with those that follow from them."""
         return given
 
+    def chosen(self, names: Iterable[str]) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names}
+
     def fields(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__struct_fields__}
+        return self.chosen(self.__struct_fields__)
 
     def arguments(self) -> dict[str, Any]:
         """Return the fields as the functions that answer take them."""
@@ -271,7 +274,7 @@ class ReadingRequest(Request, frozen=True, kw_only=True):
 
     @property
     def reading(self) -> ReadingOptions:
-        return ReadingOptions(**{name: getattr(self, name) for name in _READING_FIELDS})
+        return ReadingOptions(**self.chosen(_READING_FIELDS))
 
     def arguments(self) -> dict[str, Any]:
         """Return the other fields, and `reading` in the place of those that it is made of."""
@@ -408,18 +411,7 @@ def plain_cells(column: pa.ChunkedArray) -> list[Any]:
 
 
 def json_text(document: Any) -> str:
-    """Return a document with its outer members, and the entries of lists in it, one a line.
-
-    Examples
-    --------
-    >>> print(json_text({"verb": "search", "results": [{"table": "a.csv"}]}))
-    {
-      "verb": "search",
-      "results": [
-        {"table": "a.csv"}
-      ]
-    }
-    """
+    """Return a document with its outer members, and the entries of lists in it, one a line."""
     if not isinstance(document, dict):
         return json_line(document)
     members = []

@@ -165,7 +165,7 @@ class LakeRequest(Request, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given = {name: getattr(self, name) for name in BuildOptions.__dataclass_fields__}
+        given = self.chosen(BuildOptions.__dataclass_fields__)
         with_preset(given, self.preset)
         BuildOptions(**given)
 
@@ -174,9 +174,7 @@ class LakeRequest(Request, frozen=True, kw_only=True):
         return with_preset(given, given.get("preset"))
 
     def build_options(self) -> BuildOptions:
-        return BuildOptions(
-            **{name: getattr(self, name) for name in BuildOptions.__dataclass_fields__}
-        )
+        return BuildOptions(**self.chosen(BuildOptions.__dataclass_fields__))
 
 
 class BuildRequest(LakeRequest, frozen=True, kw_only=True):

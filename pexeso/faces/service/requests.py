@@ -40,19 +40,9 @@ if TYPE_CHECKING:
 _OF_KEYS = ("k", "min_joinability", "exclude_self")
 _OF_SIMILAR_KEYS = ("max_distance", "explain", "device", "memory_budget", "model")
 _OF_TRANSFORM = (
-    "index",
-    "query",
-    "lake_column",
-    "transform",
-    "program",
-    "how",
-    "aggregate",
-    "suffix",
-    "provenance",
-    "many_to_many",
-    "many_to_one",
-    "accept_rule",
-)
+    "index", "query", "lake_column", "transform", "program", "how", "aggregate", "suffix",
+    "provenance", "many_to_many", "many_to_one", "accept_rule",
+)  # fmt: skip
 _OF_TOKENS = ("index", "query", "all_columns", "explain", "exclude_self", "k", "fold_copies")
 
 
@@ -161,18 +151,16 @@ class SearchRequest(QueryRequest, frozen=True, kw_only=True):
         usable = {"index", "query", *names, *(_OF_SIMILAR_KEYS if similar else ())}
         columns = "with similar values" if similar else "without a column marked ~"
         self.require_use(usable, f"A search by a composite key {columns}")
-        return {name: getattr(self, name) for name in names}
+        return self.chosen(names)
 
     def program_options(self) -> dict[str, Any]:
-        names = ("k", "min_joinability", "exclude_self", "fold_copies")
-        options = {name: getattr(self, name) for name in names}
+        options = self.chosen(("k", "min_joinability", "exclude_self", "fold_copies"))
         if self.max_candidates is not None:
             options["max_candidates"] = self.max_candidates
         return options
 
     def token_options(self) -> dict[str, Any]:
-        names = ("k", "exclude_self", "fold_copies")
-        options = {name: getattr(self, name) for name in names}
+        options = self.chosen(("k", "exclude_self", "fold_copies"))
         if self.method == "containment":
             share = self.min_joinability
             options["min_containment"] = DEFAULT_MIN_CONTAINMENT if share is None else share
@@ -333,7 +321,7 @@ class JoinRequest(QueryRequest, frozen=True, kw_only=True):
             require_lake_column(self.lake_column)
 
     def join_options(self) -> JoinOptions:
-        return JoinOptions(**{name: getattr(self, name) for name in _JOIN_OPTIONS})
+        return JoinOptions(**self.chosen(_JOIN_OPTIONS))
 
 
 _JOIN_OPTIONS = tuple(JoinOptions.__dataclass_fields__)

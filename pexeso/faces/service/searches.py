@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -92,62 +92,78 @@ def search(
 
 
 def explain(service: Service, request: ExplainRequest) -> Explanation | KeyExplanation:
-    if (key := request.read_key()) is not None:
-        request.require_use(_OF_KEYS, "The explanation of a composite key")
+    what, rules = "The explanation of a composite key", request.reading_rules
+    ends = _ends_of(service, request, request.lake_column, rules, usable=_OF_KEYS, what=what)
+    if isinstance(ends, _OfKeys):
         from pexeso.composite.key_evidence import explain_keys
 
-        searches = service.searches(request.index).with_readings(request.reading_rules).composite
-        table, columns = _named_key(searches, request.lake_column, key)
-        return explain_keys(searches.pair(key, None, table), columns)
-    column, rules = request.read_column(), request.reading_rules
-    index = service.open_for(request).with_readings(*rules)
-    if request.lake_column is None:
-        match = _best_match(index, column, request.options())
-        named = (match.table, match.column)
-    else:
-        named = split_lake_column(index.catalog, request.lake_column)
-    if not _is_compared(index, named):
-        from pexeso.composite.key_evidence import explain_keys
-
-        request.require_use(_OF_KEYS, _EQUAL_COLUMN)
-        return explain_keys(_pair_of(service, request, column, named[0], rules), [named[1]])
-    return index.explain(column, *named, **request.options())
+        return explain_keys(ends.pair, ends.columns)
+    return ends.index.explain(ends.column, *ends.named, **request.options())
 
 
 _OF_KEYS = ("index", "query", "lake_column", "reading_rules")
 _OF_KEY_JOINS = (*_OF_KEYS, *transform.KEY_JOIN_OPTIONS)
 
-# The values of columns that are left out of the index, such as numbers, are equal or not.
-_EQUAL_COLUMN = "The column of the lake is compared by equal values alone, which"
+
+@dataclass(frozen=True)
+class _OfKeys:
+    """A table of yours, one of the lake, and its columns that are equal to the key or not."""
+
+    pair: TablePair
+    columns: str | list[str] | None
 
 
-def _is_compared(index: Index, named: tuple[str, str]) -> bool:
-    from pexeso.semantic.explanation import is_compared
+@dataclass(frozen=True)
+class _OfDistances:
+    """A column of yours, and one of the lake whose values are compared by their distance."""
 
-    return is_compared(index.store, *named)
+    column: QueryColumn
+    index: Index
+    named: tuple[str, str]
+    match: Match | None  # Where no column of the lake is named: the one that a search lists first
 
 
-def _pair_of(
+def _ends_of(
     service: Service,
     request: QueryRequest,
-    column: QueryColumn,
-    table: str,
+    named: str | None,
     rules: tuple[str, ...] = (),
-) -> TablePair:
-    """Return the table of a query column, which is a key of one column, and one of the lake."""
+    *,
+    usable: Collection[str],
+    what: str,
+) -> _OfKeys | _OfDistances:
+    """Return what a query is joined with: the columns `named`, or else those that are best."""
+    match = None
+    if (key := request.read_key()) is not None:
+        request.require_use(usable, what)
+        searches = service.searches(request.index).with_readings(rules).composite
+        table, columns = _named_key(searches, named, key)
+        return _OfKeys(searches.pair(key, None, table), columns)
+    column, index = request.read_column(), service.open_for(request).with_readings(*rules)
+    if named is None:
+        match = _best_match(index, column, request.options())
+        return _OfDistances(column, index, (match.table, match.column), match)
+    from pexeso.semantic.explanation import is_compared
+
+    table, label = split_lake_column(index.catalog, named)
+    if is_compared(index.store, table, label):
+        return _OfDistances(column, index, (table, label), None)
+    # The values of columns that are left out of the index, such as numbers, are equal or not.
+    request.require_use(usable, "The column of the lake is compared by equal values alone, which")
+    searches = service.searches(request.index).with_readings(rules).composite
+    return _OfKeys(searches.pair(_key_of(column), None, table), [label])
+
+
+def _key_of(column: QueryColumn) -> KeyTable:
+    """Return the table of a query column, which is a key of one column."""
     from pexeso.composite.key_table import key_table
-    from pexeso.lake.columns import label_columns
-    from pexeso.lake.containers.reader import read_table
 
     if column.file is None:
-        name = column.column or "value"
-        key = key_table(pa.table([column.values], names=[name]), ["#0"], min_columns=1)
-    else:
-        labels = label_columns(read_table(column.file, options=column.reading).names)
-        position = labels.index(str(column.column))
-        key = key_table(column.file, [f"#{position}"], reading=column.reading, min_columns=1)
-    searches = service.searches(request.index).with_readings(rules).composite
-    return searches.pair(key, None, table)
+        table = pa.table([column.values], names=[column.column or "value"])
+        return key_table(table, ["#0"], min_columns=1)
+    labels = label_columns(read_table(column.file, options=column.reading).names)
+    position = labels.index(str(column.column))
+    return key_table(column.file, [f"#{position}"], reading=column.reading, min_columns=1)
 
 
 def join(service: Service, request: JoinRequest) -> JoinResponse:
@@ -156,23 +172,16 @@ def join(service: Service, request: JoinRequest) -> JoinResponse:
         if request.lake_column is None:
             request = transform.with_best_table(service, request)
         return transform.join_by_program(service, request)
-    if (key := request.read_key()) is not None:
-        return _key_join(service, request, key)
-    column, options, advised = request.read_column(), request.options(), None
-    is_rejected = False
-    index = service.open_for(request).with_readings(*request.reading_rules)
-    if request.lake_column is None:
-        match = _best_match(index, column, options)
-        named = (match.table, match.column)
-    else:
-        named = split_lake_column(index.catalog, request.lake_column)
-        if not _is_compared(index, named):
-            request.require_use(_OF_KEY_JOINS, _EQUAL_COLUMN)
-            pair = _pair_of(service, request, column, named[0], request.reading_rules)
-            return _joined_keys(request, pair, [named[1]])
-    if request.lake_column is not None or request.is_auto:
+    what, rules = "A join by a composite key", request.reading_rules
+    ends = _ends_of(service, request, request.lake_column, rules, usable=_OF_KEY_JOINS, what=what)
+    if isinstance(ends, _OfKeys):
+        key, lake_key = ends.pair.query_table, ends.pair.theirs(ends.columns)
+        joined = ends.pair.join(lake_key, request.chosen(transform.KEY_JOIN_OPTIONS))
+        return JoinResponse(key.describe(), ends.pair.keys_joined(lake_key), None, joined)
+    column, match, advised, is_rejected = ends.column, ends.match, None, False
+    if match is None or request.is_auto:
         # The best distance to find a column with is not the best to join it with.
-        explanation = index.explain(column, *named, **options)
+        explanation = ends.index.explain(column, *ends.named, **request.options())
         match, advised = explanation.match, explanation.options
         is_rejected = explanation.is_rejected
     # By the texts that were searched with: those of dates and the like differ from Arrow's.
@@ -183,13 +192,6 @@ def join(service: Service, request: JoinRequest) -> JoinResponse:
     if is_rejected:
         joined = joined.noted(REJECTED)
     return JoinResponse(column.describe(), match, advised, joined)
-
-
-def _key_join(service: Service, request: JoinRequest, key: KeyTable) -> JoinResponse:
-    request.require_use(_OF_KEY_JOINS, "A join by a composite key")
-    searches = service.searches(request.index).with_readings(request.reading_rules).composite
-    table, columns = _named_key(searches, request.lake_column, key)
-    return _joined_keys(request, searches.pair(key, None, table), columns)
 
 
 def _named_key(
@@ -206,15 +208,6 @@ def _named_key(
             ", ".join(column.label for column in key.key),
         )
     return result[0].table, list(result[0].columns)
-
-
-def _joined_keys(
-    request: JoinRequest, pair: TablePair, columns: str | list[str] | None
-) -> JoinResponse:
-    key, lake_key = pair.query_table, pair.theirs(columns)
-    options = {name: getattr(request, name) for name in transform.KEY_JOIN_OPTIONS}
-    joined = pair.join(lake_key, options)
-    return JoinResponse(key.describe(), pair.keys_joined(lake_key), None, joined)
 
 
 def _best_match(index: Index, column: QueryColumn, options: Mapping[str, Any]) -> Match:
@@ -248,29 +241,20 @@ def _query_table(column: QueryColumn) -> tuple[pa.Table, pa.StringArray]:
 def join_sql(service: Service, request: JoinSqlRequest) -> JoinSql:
     from pexeso.joins.sql import LAKES, YOURS, reader_of_yours
 
-    reader, pair, what = None, None, "A join by a composite key"
-    columns: str | list[str] | None
-    if request.may_be_key and (key := request.read_key()) is not None:
-        searches = service.searches(request.index).composite
-        lake_table, columns = searches.opened.catalog.split(request.lake_column)
-        pair = searches.pair(key, None, lake_table)
-    else:
-        column, index = request.read_column(), service.open_for(request)
-        lake_table, label = split_lake_column(index.catalog, request.lake_column)
-        if not _is_compared(index, (lake_table, label)):
-            pair, columns = _pair_of(service, request, column, lake_table), [label]
-            what = _EQUAL_COLUMN
-    if pair is not None:
-        request.require_use(("index", "query", "lake_column", "how"), what)
-        key = pair.query_table
-        sql = pair.sql(pair.theirs(columns), how=request.how, names=(YOURS, LAKES))
+    usable, reader = ("index", "query", "lake_column", "how"), None
+    what = "A join by a composite key"
+    ends = _ends_of(service, request, request.lake_column, usable=usable, what=what)
+    if isinstance(ends, _OfKeys):
+        key = ends.pair.query_table
+        sql = ends.pair.sql(ends.pair.theirs(ends.columns), how=request.how, names=(YOURS, LAKES))
         positions = [column.position for column in key.key]
         names = [key.names[at] for at in positions]
         if key.file is not None:
             texts = pa.Table.from_arrays(list(key.cells), names=label_columns(key.names))
             reader = reader_of_yours(key.file, texts, positions, names, reading=key.reading)
     else:
-        match = index.explain(column, lake_table, label, **request.options()).match
+        column = ends.column
+        match = ends.index.explain(column, *ends.named, **request.options()).match
         name = column.column or "value"
         sql = match.sql_with_pairs(
             YOURS, name, lake_table=LAKES, values=request.values, how=request.how
@@ -323,8 +307,7 @@ def batch(
     with index_of_run(service.open_for, request) as (index, passes), closed:
         if begin is not None:
             begin(index.search_options(request.options()))
-        names = ("explain", "rerank", "exclude_self", "fold_copies")
-        options = {name: getattr(request, name) for name in names}
+        options = request.chosen(("explain", "rerank", "exclude_self", "fold_copies"))
         options |= {**request.options(), "passes": passes, "reading": request.reading}
         if request.output is not None:
             options |= {"resume": request.resume, "overwrite": request.overwrite}

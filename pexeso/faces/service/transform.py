@@ -91,7 +91,7 @@ class TransformRequest(ReadingRequest, frozen=True, kw_only=True):
 
 
 def search_by_programs(service: Service, request: SearchRequest) -> SearchResponse:
-    if request.may_be_key and request.read_key() is not None:
+    if request.read_key() is not None:
         raise RequestError(
             "{method} transform takes one column. Got several in %r: learn from one after the "
             "other, or from all with two tables by pexeso transform.",
@@ -146,7 +146,7 @@ def join_by_program(service: Service, request: JoinRequest) -> JoinResponse:
 
     name, join = _learned(service, request)
     source = join.source
-    options = JoinOptions(**{option: getattr(request, option) for option in KEY_JOIN_OPTIONS})
+    options = JoinOptions(**request.chosen(KEY_JOIN_OPTIONS))
     columns_of_query = [source.texts.names[at] for at in join.source_columns]
     described = {"file": source.file, "columns": columns_of_query, "rows": source.n_rows}
     joined = join_sides(join, name, options, many_to_one=request.many_to_one)

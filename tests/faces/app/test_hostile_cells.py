@@ -1,15 +1,11 @@
 """Tests in a browser: cells and names that mean harm are shown, and nothing of them runs."""
 
-import re
-import threading
 import time
-from contextlib import contextmanager
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from app_clients import Access, Pages, QueryTables, ServedIndex, create_app
-from browsers import started_browser
+from app_clients import served_to_browsers
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +46,7 @@ def hostile_table(path):
 
 @pytest.fixture(scope="module")
 def hostile_app(tmp_path_factory):
-    """Index a lake of hostile cells, and serve it; return the link."""
+    """Index a lake of hostile cells, and serve it; return the address and the link."""
     from pexeso.index import build_index
 
     folder = tmp_path_factory.mktemp("hostile cells")
@@ -65,62 +61,34 @@ def hostile_app(tmp_path_factory):
         dimensions=64,
         parts=["containment"],
     )
-    with served(index.path) as link:
-        yield link
-
-
-@contextmanager
-def served(index):
-    import uvicorn
-
-    from pexeso.faces.app.run import _listening, _reported_when_ready
-
-    ready = threading.Event()
-    with _listening(0) as listener, QueryTables(1 << 24) as tables:
-        port = listener.getsockname()[1]
-        access = Access(lambda token: None)
-        app = create_app(
-            Pages(ServedIndex(str(index)), tables), access=access, hosts=(f"127.0.0.1:{port}",)
-        )
-        config = uvicorn.Config(
-            _reported_when_ready(app, ready.set), log_level="warning", ws="none"
-        )
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
-        thread.start()
-        assert ready.wait(60)
-        try:
-            yield f"http://127.0.0.1:{port}/?token={access.token}"
-        finally:
-            server.should_exit = True
-            thread.join(30)
+    with served_to_browsers(index.path, max_bytes=1 << 24) as address_and_link:
+        yield address_and_link
 
 
 @pytest.fixture(scope="module")
-def opened(hostile_app):
+def opened(browser, hostile_app):
     """Open the app; what runs or is loaded is in the `heard` of the page."""
-    with started_browser() as browser:
-        page = browser.new_page()
-        page.set_default_timeout(60_000)
-        page.heard = []
-        page.on("console", lambda message: page.heard.append(message.text))
-        page.on("pageerror", lambda error: page.heard.append(str(error)))
-        page.on("dialog", lambda dialog: (page.heard.append(dialog.message), dialog.dismiss()))
-        page.on("popup", lambda popup: page.heard.append(popup.url))
-        own = re.match(r"http://[^/]+/", hostile_app)[0]
-        page.on(
-            "request",
-            lambda request: (
-                None if request.url.startswith((own, "data:,")) else page.heard.append(request.url)
-            ),
-        )
-        page.under_way = set()
-        page.on("request", lambda request: page.under_way.add(request))
-        for end in ("requestfinished", "requestfailed"):
-            page.on(end, lambda request: page.under_way.discard(request))
-        page.goto(hostile_app)
-        page.own = own
-        yield page
+    own, link = f"{hostile_app[0]}/", hostile_app[1]
+    page = browser.new_page()
+    page.set_default_timeout(60_000)
+    page.heard = []
+    page.on("console", lambda message: page.heard.append(message.text))
+    page.on("pageerror", lambda error: page.heard.append(str(error)))
+    page.on("dialog", lambda dialog: (page.heard.append(dialog.message), dialog.dismiss()))
+    page.on("popup", lambda popup: page.heard.append(popup.url))
+    page.on(
+        "request",
+        lambda request: (
+            None if request.url.startswith((own, "data:,")) else page.heard.append(request.url)
+        ),
+    )
+    page.under_way = set()
+    page.on("request", lambda request: page.under_way.add(request))
+    for end in ("requestfinished", "requestfailed"):
+        page.on(end, lambda request: page.under_way.discard(request))
+    page.goto(link)
+    page.own = own
+    return page
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import html
 import re
 
 import pytest
-from app_clients import CITIES, app_of, require_answer_of_ours, said
+from app_clients import CITIES, entered, said
 
 import pexeso
 from pexeso.lake.judgements import read_judgements
@@ -30,8 +30,8 @@ def index(built):
 
 @pytest.fixture
 def client(index):
-    with app_of(index) as visitor:
-        yield visitor.enter()
+    with entered(index) as visitor:
+        yield visitor
 
 
 def forms(page: str, undo: bool = False) -> list[dict[str, str]]:
@@ -49,7 +49,6 @@ def forms(page: str, undo: bool = False) -> list[dict[str, str]]:
 
 def test_a_doubtful_pair_is_judged_and_listed(client, index):
     page = client.get("/judge")
-    require_answer_of_ours(page)
     assert HOSTILE not in page.text
     first = forms(page.text)[0]
     answer = client.post("/judgements", data={**first, "verdict": "no"})
@@ -104,7 +103,6 @@ def test_a_rejection_is_undone(client, index):
     before = forms(client.get(address).text)
     (form,) = [form for form in before if form["lake_table"] == "towns.csv"]
     answer = client.post("/judgements", data={**form, "verdict": "no"})
-    require_answer_of_ours(answer)
     assert "Rejected: <bdi>my cities.csv #0 and towns.csv town</bdi>" in answer.text
     (undo,) = forms(answer.text, undo=True)
     assert '<button name="verdict" value="unsure">Undo</button>' in answer.text

@@ -1,7 +1,7 @@
 """Pages read a table of the lake as the index did: the settings of the lake say how."""
 
 import pytest
-from app_clients import app_of
+from app_clients import entered
 
 OTHER = "cities.csv:name"
 
@@ -9,8 +9,7 @@ OTHER = "cities.csv:name"
 @pytest.fixture
 def page(told_index):
     """Return the path of the page of the table as one to search with, and a client."""
-    with app_of(told_index) as client:
-        client.enter()
+    with entered(told_index) as client:
         answer = client.post("/tables", data={"lake_table": "sub/told.csv"}, follow_redirects=False)
         yield client, answer.headers["location"]
 

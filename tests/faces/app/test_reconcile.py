@@ -7,15 +7,11 @@ from contextlib import contextmanager
 from urllib.parse import quote
 
 import pytest
-from starlette.testclient import TestClient
+from app_clients import app_of
 
 import pexeso
 from pexeso.faces.app import reconcile
-from pexeso.faces.app.app import create_app
 from pexeso.faces.app.entities import names_of, type_id
-from pexeso.faces.app.guard import Access
-from pexeso.faces.app.page import Pages
-from pexeso.faces.app.tables import QueryTables
 from pexeso.faces.service.verbs import ServedIndex
 
 CITY = "geo%2Fcities.csv/city"
@@ -45,13 +41,9 @@ def index(tmp_path_factory):
 
 @contextmanager
 def client_of(path):
-    with QueryTables(1 << 20) as tables:
-        access = Access(lambda token: None)
-        pages = Pages(ServedIndex(str(path)), tables, reconcile_path=access.reconcile_path)
-        app = create_app(pages, access=access, hosts=("localhost:8000",))
-        with TestClient(app, base_url="http://localhost:8000") as client:
-            client.access, client.root = access, access.reconcile_path
-            yield client
+    with app_of(path) as client:
+        client.root = client.access.reconcile_path
+        yield client
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +71,7 @@ def test_the_manifest_names_what_there_is(client):
     assert manifest["identifierSpace"].startswith("urn:")
     assert manifest["schemaSpace"].startswith("urn:")
     assert "{{id}}" in manifest["preview"]["url"]
-    assert manifest["preview"]["url"].startswith(f"http://localhost:8000{client.root}/")
+    assert manifest["preview"]["url"].startswith(f"http://testserver{client.root}/")
     for service in (*manifest["suggest"].values(), manifest["extend"]["propose_properties"]):
         url = service["service_url"] + service["service_path"]
         assert client.get(url, params={"type": CITY}).status_code == 200
@@ -308,13 +300,11 @@ def test_pages_of_other_sites_may_reconcile_with_the_key_alone(client):
 
 def test_the_lake_page_names_the_service(index):
     with client_of(index) as visitor:
-        assert visitor.get(f"/?token={visitor.access.token}").status_code == 200
-        assert f"http://localhost:8000{visitor.root}" in visitor.get("/lake").text
+        assert f"http://testserver{visitor.root}" in visitor.enter().get("/lake").text
 
 
-def test_hidden_columns_are_no_types_and_no_properties(index, tmp_path, monkeypatch):
-    visible = tmp_path / "visible.csv"
-    visible.write_text("table,column\ngeo/cities.csv,city\nparts.csv,name\n", encoding="utf-8")
+def test_hidden_columns_are_no_types_and_no_properties(index, write, monkeypatch):
+    visible = write("visible.csv", "table,column\ngeo/cities.csv,city\nparts.csv,name\n")
     monkeypatch.setenv("PEXESO_VISIBLE", str(visible))
     with client_of(index) as visitor:
         assert best(visitor, "Oslo")[0]["name"] == "Oslo"

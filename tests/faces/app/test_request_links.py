@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import msgspec
 import pandas
 import pytest
-from app_clients import CITIES, app_of
+from app_clients import CITIES, entered
 from click.testing import CliRunner
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -235,8 +235,7 @@ def test_the_python_lines_run_and_find_the_same(
     small_index, given_file, tmp_path, monkeypatch, name, query_string
 ):
     path = given_file(name)
-    with app_of(small_index) as client:
-        client.enter()
+    with entered(small_index) as client:
         page = client.give(name, path.read_bytes())
         answer = client.get(f"{page}/search.json?column=city{query_string}").json()
         table = client.pages.tables[page.rpartition("/")[2]]
@@ -255,8 +254,7 @@ def test_the_python_lines_of_a_join_run_and_make_the_same_table(
     small_index, given_file, tmp_path, monkeypatch, options
 ):
     path = given_file("a.csv")
-    with app_of(small_index) as client:
-        client.enter()
+    with entered(small_index) as client:
         page = client.give("a.csv", path.read_bytes())
         query = f"column=%230&lake_column=nested/capitals.tsv:Capital{options}"
         text = html.unescape(client.get(f"{page}/join?{query}").text)
@@ -282,8 +280,7 @@ def run_lines(lines):
 
 
 def test_the_python_lines_of_a_table_of_the_lake_leave_it_out(small_index):
-    with app_of(small_index) as client:
-        client.enter()
+    with entered(small_index) as client:
         page = client.post("/tables", data={"lake_table": "cities.csv"}).url.path
         table = client.pages.tables[page.rpartition("/")[2]]
         request = search_pages.read_search(client.pages, city_of(table), {})

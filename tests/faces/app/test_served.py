@@ -1,7 +1,7 @@
 """Tests of an index that is updated, deleted or moved while it is served."""
 
 import pytest
-from app_clients import AppClient, app_of, said
+from app_clients import AppClient, entered, said
 
 import pexeso
 
@@ -11,8 +11,8 @@ GONE = "The index was deleted or moved."
 
 @pytest.fixture
 def client(copy):
-    with app_of(copy) as client:
-        yield client.enter()
+    with entered(copy) as client:
+        yield client
 
 
 def tables_found(client: AppClient, page: str) -> list[str]:

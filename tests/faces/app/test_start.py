@@ -7,12 +7,9 @@ import threading
 import time
 
 import pytest
-from app_clients import CITIES, AppClient, require_answer_of_ours, said
+from app_clients import CITIES, entered, said
 
-from pexeso.faces.app.page import Pages
 from pexeso.faces.app.start import Start
-from pexeso.faces.app.tables import QueryTables
-from pexeso.faces.service.verbs import ServedIndex
 
 FRUIT = "fruit,price\napple,1\npear,2\nplum,3\n"
 TOWNS = "town,mayor\nOslo,A\nRoma,B\nMadrid,C\nWien,D\n"
@@ -25,8 +22,8 @@ def start(tmp_path):
 
 @pytest.fixture
 def client(start):
-    with QueryTables(1 << 20) as tables:
-        yield AppClient(Pages(ServedIndex(str(start.index)), tables, start)).enter()
+    with entered(start.index, start=start) as client:
+        yield client
 
 
 def give(client, *files):
@@ -42,11 +39,9 @@ def wait_for(start):
 
 def test_files_that_are_given_are_indexed_and_joined(client, start):
     first = client.get("/lake")
-    require_answer_of_ours(first)
     assert "Join your files" in first.text
     begun = give(client, ("cities.csv", CITIES), ("data/towns.csv", TOWNS), ("cities.csv", FRUIT))
     assert begun.url.path == "/"
-    require_answer_of_ours(begun)
     wait_for(start)
     ended = client.get(f"/jobs/{start.job.id}", headers={"hx-request": "true"})
     assert ended.headers["hx-redirect"] == "/lake"
@@ -69,7 +64,6 @@ def test_the_page_says_how_far_the_index_is_until_it_is_there(client, start, mon
     give(client, ("cities.csv", CITIES))
     page = client.get("/")
     assert "<h1>Indexing 1 file</h1>" in page.text
-    require_answer_of_ours(page)
     part = client.get(f"/jobs/{start.job.id}", headers={"hx-request": "true"})
     assert "Working. 0 s so far." in part.text
     assert client.get("/index.json").json()["is_building"]
@@ -92,7 +86,6 @@ def test_an_index_is_cancelled_and_others_may_be_given(client, start, monkeypatc
     assert begun.wait(60)
     assert re.search(r"<p>Step \d+ of \d+, read", client.get("/").text)
     answer = client.post(f"/jobs/{start.job.id}/cancel")
-    require_answer_of_ours(answer)
     assert "Indexing 1 file was cancelled, and nothing was changed." in answer.text
     wait_for(start)
     assert "Join your files" in client.get("/").text
@@ -116,12 +109,9 @@ def test_what_cannot_be_indexed_is_said_and_others_may_be_given(client, start, f
     assert client.get("/lake.json").json()["total"] == 1
 
 
-def test_a_lake_is_indexed_by_its_link(client, start, tmp_path):
-    lake = tmp_path / "my lake"
-    lake.mkdir()
-    (lake / "cities.csv").write_text(CITIES + "Lima,4,Peru\n")
-    begun = client.post("/files", data={"lake": f" {lake} "}, files={"file": ("", b"")})
-    require_answer_of_ours(begun)
+def test_a_lake_is_indexed_by_its_link(client, start, write):
+    lake = write("my lake/cities.csv", CITIES + "Lima,4,Peru\n").parent
+    client.post("/files", data={"lake": f" {lake} "}, files={"file": ("", b"")})
     wait_for(start)
     assert client.get("/lake.json").json()["total"] == 1
     assert (lake / "cities.csv").exists()
@@ -149,8 +139,7 @@ def test_a_lake_that_is_not_there_is_said_in_a_sentence(client, start, link, rea
 
 
 def test_an_app_of_an_index_takes_no_files(small_index):
-    with QueryTables(1 << 20) as tables:
-        client = AppClient(Pages(ServedIndex(str(small_index)), tables)).enter()
+    with entered(small_index) as client:
         assert give(client, ("cities.csv", CITIES)).status_code == 404
         assert client.get("/jobs/none").status_code == 404
 

@@ -8,12 +8,15 @@ from pexeso.faces.cli.main import cli
 
 @pytest.fixture
 def run():
-    """Return a function that runs the command line in this process."""
+    """Return a function that runs the command line in this process, to the end that `code` is."""
 
-    def invoke(*arguments: object, input: str | bytes | None = None) -> Result:
-        return CliRunner().invoke(
-            cli, [str(argument) for argument in arguments], input=input, prog_name="pexeso"
-        )
+    def invoke(
+        *arguments: object, input: str | bytes | None = None, code: int | None = 0
+    ) -> Result:
+        words = [str(argument) for argument in arguments]
+        result = CliRunner().invoke(cli, words, input=input, prog_name="pexeso")
+        assert code in (None, result.exit_code), result.output or result.exception
+        return result
 
     return invoke
 
@@ -23,9 +26,8 @@ def fail(run):
     """Return a function that runs a command that must fail, and gives what it says on stderr."""
 
     def invoke(code: int, *arguments: object, **options: object) -> str:
-        result = run(*arguments, **options)
-        assert result.exit_code == code, result.output
-        assert "Traceback" not in result.output
-        return result.stderr
+        said = run(*arguments, code=code, **options).stderr
+        assert "Traceback" not in said
+        return said
 
     return invoke

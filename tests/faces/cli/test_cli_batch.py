@@ -23,9 +23,8 @@ GOOD = [
 
 
 @pytest.fixture
-def queries(tmp_path):
-    path = tmp_path / "queries.jsonl"
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in GOOD), encoding="utf-8")
+def queries(write):
+    path = write("queries.jsonl", "".join(f"{json.dumps(line)}\n" for line in GOOD))
     return path
 
 
@@ -57,7 +56,6 @@ def interrupt_after(monkeypatch, n_chunks):
 
 def test_answers_come_in_order_with_their_ids(run, small_index, queries):
     result = run("batch", small_index, queries, "--min-joinability", 1, "--explain")
-    assert result.exit_code == 0
     answers = [json.loads(line) for line in result.stdout.splitlines()]
     assert [answer["id"] for answer in answers] == ["a", "b", 3, 4, "e"]
     assert [[match["table"] for match in answer["results"]] for answer in answers] == [
@@ -86,8 +84,7 @@ def test_bad_lines_are_named_and_the_others_answered(run, small_index, tmp_path,
         json.dumps({"id": "e", "values": ["Oslo"]}),
     ]
     path.write_text("\n".join(lines), encoding="utf-8")
-    result = run("batch", small_index, path, "-k", 1)
-    assert result.exit_code == 1
+    result = run("batch", small_index, path, "-k", 1, code=1)
     answers = [json.loads(line) for line in result.stdout.splitlines()]
     assert [answer["id"] for answer in answers] == ["a", 2, "c", "d", "e"]
     assert answers[1]["error"].startswith("line 2: it is no JSON: ")
@@ -104,9 +101,8 @@ def test_bad_lines_are_named_and_the_others_answered(run, small_index, tmp_path,
     assert said[-1] == "Error: 3 of 5 lines could not be used."
 
 
-def test_a_file_that_is_there_is_refused(run, fail, small_index, queries, tmp_path):
-    output = tmp_path / "answers.jsonl"
-    output.write_text("precious\n", encoding="utf-8")
+def test_a_file_that_is_there_is_refused(run, fail, small_index, queries, write):
+    output = write("answers.jsonl", "precious\n")
     said = fail(1, "batch", small_index, queries, "-o", output)
     assert said == (
         f"Error: '{output}' exists already. Go on with it by --resume, replace it by "
@@ -115,7 +111,7 @@ def test_a_file_that_is_there_is_refused(run, fail, small_index, queries, tmp_pa
     said = fail(1, "batch", small_index, queries, "-o", output, "--resume")
     assert said.startswith(f"Error: '{output}' is no file of answers: its line 1 is none.")
     assert output.read_text(encoding="utf-8") == "precious\n"
-    assert run("batch", small_index, queries, "-o", output, "--overwrite").exit_code == 0
+    run("batch", small_index, queries, "-o", output, "--overwrite")
     assert len(output.read_text(encoding="utf-8").splitlines()) == 5
 
 
@@ -131,18 +127,16 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(
     run, small_index, queries, tmp_path, two_at_a_time, monkeypatch, n_chunks
 ):
     whole, output = tmp_path / "whole.jsonl", tmp_path / "some answers.jsonl"
-    assert run("batch", small_index, queries, "-o", whole).exit_code == 0
+    run("batch", small_index, queries, "-o", whole)
     with monkeypatch.context() as patch:
         interrupt_after(patch, n_chunks)
-        stopped = run("batch", small_index, queries, "-o", output, "--overwrite")
-    assert stopped.exit_code == 130
+        stopped = run("batch", small_index, queries, "-o", output, "--overwrite", code=130)
     assert stopped.stderr == (
         f"\nInterrupted; the answers so far are in '{output}'. "
         f"Go on: pexeso batch {small_index} {queries} -o '{output}' --resume\n"
     )
     assert len(output.read_text(encoding="utf-8").splitlines()) == 2 * n_chunks
-    resumed = run("batch", small_index, queries, "-o", output, "--resume")
-    assert resumed.exit_code == 0
+    run("batch", small_index, queries, "-o", output, "--resume")
     assert without_times(output.read_text(encoding="utf-8")) == without_times(
         whole.read_text(encoding="utf-8")
     )
@@ -174,32 +168,31 @@ def test_going_on_after_every_byte_gives_the_same_answers(small_index, queries, 
         )
 
 
-def test_errors_of_an_earlier_run_still_count(run, small_index, tmp_path):
-    queries, output = tmp_path / "queries.jsonl", tmp_path / "answers.jsonl"
-    queries.write_text('{"id": "a"}\n{"id": "b", "values": ["Oslo"]}\n', encoding="utf-8")
-    assert run("batch", small_index, queries, "-o", output).exit_code == 1
+def test_errors_of_an_earlier_run_still_count(run, small_index, tmp_path, write):
+    output = tmp_path / "answers.jsonl"
+    queries = write("queries.jsonl", '{"id": "a"}\n{"id": "b", "values": ["Oslo"]}\n')
+    run("batch", small_index, queries, "-o", output, code=1)
     first = output.read_text(encoding="utf-8").splitlines()[0]
     output.write_text(f"{first}\n", encoding="utf-8")
-    result = run("batch", small_index, queries, "-o", output, "--resume")
-    assert result.exit_code == 1
+    result = run("batch", small_index, queries, "-o", output, "--resume", code=1)
     assert f"2 lines answered, 1 of them in an earlier run, in '{output}'" in result.stderr
 
 
 def test_answers_to_files_that_were_read_otherwise_are_not_gone_on_with(
-    run, fail, small_index, tmp_path
+    run, fail, small_index, tmp_path, write
 ):
-    cities, queries = tmp_path / "cities.csv", tmp_path / "queries.jsonl"
-    cities.write_text("note;x\nplace;n\nOslo;1\nRome;2\n", encoding="utf-8")
+    queries = tmp_path / "queries.jsonl"
+    cities = write("cities.csv", "note;x\nplace;n\nOslo;1\nRome;2\n")
     queries.write_text(f'{{"id": "a", "file": "{cities}", "column": "place"}}\n', encoding="utf-8")
     output = tmp_path / "answers.jsonl"
     command = ("batch", small_index, queries, "-o", output)
     reading = ("--read", "delimiter=;", "--read", "skip_rows=1")
     # A line that had no answer for want of these options may have one with them.
-    assert run(*command, "--read", "delimiter=;", "--read", "skip_rows=0").exit_code == 1
+    run(*command, "--read", "delimiter=;", "--read", "skip_rows=0", code=1)
     assert "made with other options (line 1)" in fail(1, *command, *reading, "--resume")
-    assert run(*command, *reading, "--overwrite").exit_code == 0
+    run(*command, *reading, "--overwrite")
     assert json.loads(output.read_text())["reading"] == {"delimiter": ";", "skip_rows": 1}
-    assert run(*command, *reading, "--resume").exit_code == 0
+    run(*command, *reading, "--resume")
     for other in (
         (),
         reading[:2],
@@ -209,9 +202,8 @@ def test_answers_to_files_that_were_read_otherwise_are_not_gone_on_with(
         assert "made with other options (line 1)" in fail(1, *command, *other, "--resume")
 
 
-def test_answers_to_other_queries_are_not_gone_on_with(small_index, queries, tmp_path):
-    output = tmp_path / "answers.jsonl"
-    output.write_text('{"id": "z", "error": "line 1: x"}\n', encoding="utf-8")
+def test_answers_to_other_queries_are_not_gone_on_with(small_index, queries, write):
+    output = write("answers.jsonl", '{"id": "z", "error": "line 1: x"}\n')
     with pytest.raises(
         OutputError, match="belongs to other queries: answer 1 is to 'z', and query 1 is 'a'"
     ):
@@ -238,17 +230,14 @@ def test_a_line_that_has_changed_since_it_was_answered_is_not_gone_on_with(small
 
 def test_answers_can_be_re_ranked(run, small_index, queries, tmp_path, two_at_a_time):
     output = tmp_path / "answers.jsonl"
-    assert run("batch", small_index, queries, "-o", output, "-k", 2).exit_code == 0
+    run("batch", small_index, queries, "-o", output, "-k", 2)
     answers, index = without_times(output.read_text(encoding="utf-8")), open_index(small_index)
     for line, answer in zip(GOOD, answers, strict=True):
         assert answer["results"] == index.search(line["values"], k=2).to_dict()["results"]
     assert answers[0]["results"][0]["similarity"] > 0
     lines = output.read_bytes().splitlines(keepends=True)
     output.write_bytes(b"".join(lines[:3]))
-    assert (
-        run("batch", small_index, queries, "-o", output, "-k", 2, "--rerank", "--resume").exit_code
-        == 0
-    )
+    run("batch", small_index, queries, "-o", output, "-k", 2, "--rerank", "--resume")
     assert without_times(output.read_text(encoding="utf-8")) == answers
 
 
@@ -260,11 +249,9 @@ def test_answers_can_be_re_ranked(run, small_index, queries, tmp_path, two_at_a_
     ],
 )
 def test_answers_with_other_options_are_not_gone_on_with(small_index, queries, tmp_path, other):
-    output, index, lines = (
-        tmp_path / "answers.jsonl",
-        open_index(small_index),
-        list(batch_lines(queries)),
-    )
+    output = tmp_path / "answers.jsonl"
+    index = open_index(small_index)
+    lines = list(batch_lines(queries))
     run_batch(index, lines[:2], output)
     before = output.read_bytes()
     with pytest.raises(OutputError, match="were made with other options"):
@@ -304,7 +291,7 @@ def test_answers_go_to_regular_files_alone(fail, small_index, queries, tmp_path)
 
 def test_standard_input_is_read_as_files_are(run, fail, small_index, monkeypatch):
     line = json.dumps(GOOD[0], ensure_ascii=False).encode()
-    assert run("batch", small_index, "-", input=b"\xef\xbb\xbf" + line + b"\r\n\n").exit_code == 0
+    run("batch", small_index, "-", input=b"\xef\xbb\xbf" + line + b"\r\n\n")
     said = fail(2, "batch", small_index, "-", input=line.replace(b"Oslo", b"M\xf6lln"))
     assert "standard input cannot be read: it is not UTF-8 text" in said
     monkeypatch.setattr("sys.stdin", None)
@@ -313,11 +300,9 @@ def test_standard_input_is_read_as_files_are(run, fail, small_index, monkeypatch
 
 
 def test_two_runs_do_not_write_one_file(small_index, queries, tmp_path):
-    output, index, lines = (
-        tmp_path / "answers.jsonl",
-        open_index(small_index),
-        list(batch_lines(queries)),
-    )
+    output = tmp_path / "answers.jsonl"
+    index = open_index(small_index)
+    lines = list(batch_lines(queries))
 
     def intrude(progress):
         with pytest.raises(OutputError, match="Another run is writing"):
@@ -331,9 +316,9 @@ def test_odd_ids_come_back_as_they_are(run, small_index, tmp_path):
     ids = [None, 1.5, ["x", 1], {"n": "ü"}, "\ud800", "a\u2028b", True]
     lines = [json.dumps({"id": query_id, "values": ["Oslo"]}) for query_id in ids]
     queries.write_text("\n".join(lines), encoding="utf-8")
-    assert run("batch", small_index, queries, "-o", output).exit_code == 0
+    run("batch", small_index, queries, "-o", output)
     assert [json.loads(line)["id"] for line in output.read_bytes().split(b"\n")[:-1]] == ids
-    assert run("batch", small_index, queries, "-o", output, "--resume").exit_code == 0
+    run("batch", small_index, queries, "-o", output, "--resume")
     assert len(output.read_bytes().split(b"\n")) == len(ids) + 1
 
 

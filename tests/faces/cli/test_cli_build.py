@@ -44,8 +44,7 @@ def test_every_option_reaches_the_build(run, builds):
         "--aliases a.csv --overwrite --engine spark --spark-master local[1]"
     )
     given += " --spark-conf spark.driver.memory=3g --spark-conf a=b=c"
-    result = run("index", "some lake", "out", *given.split())
-    assert result.exit_code == 0, result.output
+    run("index", "some lake", "out", *given.split())
     ((lake, path, options),) = builds
     assert (lake, path) == ("some lake", "out")
     assert options.pop("rules").to_dict() == {
@@ -74,8 +73,7 @@ def test_every_option_reaches_the_build(run, builds):
 
 def test_a_preset_and_what_it_leaves_open_reach_the_build(run, builds):
     given = "--preset published --model wiki.bin --dimensions 50"
-    result = run("index", "lake", "out", *given.split(), "--partition-bytes", "1GiB")
-    assert result.exit_code == 0, result.output
+    run("index", "lake", "out", *given.split(), "--partition-bytes", "1GiB")
     ((_, _, options),) = builds
     expected = {
         "preset": "published",
@@ -98,18 +96,14 @@ def test_an_estimate_takes_a_preset(run, small_lake):
 
 def test_how_words_make_up_a_value_is_passed_on_and_refused_without_them(run, builds):
     given = "--model", "fasttext", "--value-vectors", "mean"
-    assert run("index", "lake", "out", *given).exit_code == 0
+    run("index", "lake", "out", *given)
     assert builds[0][2]["value_vectors"] == "mean"
-    result = run("index", "lake", "out", "--value-vectors", "mean")
-    assert result.exit_code == 2
+    result = run("index", "lake", "out", "--value-vectors", "mean", code=2)
     assert "Got 'mean' with the model 'lexical': leave it out." in result.stderr
 
 
 def test_rules_for_normalising_are_switched_by_name(run, builds):
-    result = run(
-        "index", "lake", "out", "--rule", "articles", "--rule", "counts", "--rule", "no-opponents"
-    )
-    assert result.exit_code == 0, result.output
+    run("index", "lake", "out", "--rule", "articles", "--rule", "counts", "--rule", "no-opponents")
     rules = builds[0][2]["normaliser"].rules
     assert set(rules) == {*DEFAULT_RULES, "articles", "counts"} - {"opponents"}
 
@@ -117,7 +111,7 @@ def test_rules_for_normalising_are_switched_by_name(run, builds):
 def test_the_defaults_are_those_of_the_library(run, builds):
     from pexeso.options import BuildOptions
 
-    assert run("index", "lake", "out", "--partition-bytes", "2MiB").exit_code == 0
+    run("index", "lake", "out", "--partition-bytes", "2MiB")
     ((_, _, options),) = builds
     names = BuildOptions.__dataclass_fields__
     assert BuildOptions(**{name: options[name] for name in names}) == BuildOptions(
@@ -175,8 +169,7 @@ def test_ctrl_c_says_how_to_run_again(run, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(pexeso.index, "build_index", interrupted)
-    result = run("index", "my lake", "out", "--spark-conf", "a=b c")
-    assert result.exit_code == 130
+    result = run("index", "my lake", "out", "--spark-conf", "a=b c", code=130)
     assert result.stdout == ""
     again = "pexeso index 'my lake' out --spark-conf 'a=b c'"
     assert result.stderr == (
@@ -236,7 +229,6 @@ STAGES = tuple(
 
 def test_a_small_lake_is_counted(run, small_lake):
     result = run("estimate", small_lake, "--model", "hashing", "--dimensions", 64)
-    assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[0].startswith(f"lake     {small_lake}: 7 files, ")
     assert lines[1:4] == [

@@ -41,12 +41,11 @@ def run(program: str, *arguments: str) -> str:
 
 
 UPDATES = (
-    "index lake new.pexeso",
+    "demo new.pexeso",
     "add-part new.pexeso composite",
     "delete new.pexeso science/scientists.csv",
     "append new.pexeso",
     "compact new.pexeso --all",
-    "demo",
 )
 
 

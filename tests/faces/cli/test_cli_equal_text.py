@@ -20,11 +20,9 @@ containment  overlap  values  table        column  brings
 
 
 @pytest.fixture
-def towns(tmp_path):
+def towns(write):
     """Write a user table of towns and numbers of the lake, and one of each that it lacks."""
-    path = tmp_path / "towns.csv"
-    path.write_text("town,number\nOslo,1\nMadrid,2.0\nDublin,3\nXyzzyx,77\n", encoding="utf-8")
-    return path
+    return write("towns.csv", "town,number\nOslo,1\nMadrid,2.0\nDublin,3\nXyzzyx,77\n")
 
 
 def added(part, source, folder):
@@ -82,7 +80,7 @@ def test_the_part_is_added_and_told(built, run):
         "Added: the index has overlap now (11 columns with 66 values); generation 2, "
     )
     again = run("add-part", index, "overlap")
-    assert (again.exit_code, again.stdout) == (0, "")
+    assert again.stdout == ""
     assert again.stderr.startswith(
         "There was nothing to add: the index has overlap (11 columns with 66 values); "
     )
@@ -121,11 +119,10 @@ def test_a_table_of_the_lake_leaves_itself_out(run, index, small_lake):
         ),
     ],
 )
-def test_a_query_that_finds_nothing_says_why(run, index, tmp_path, rows, said):
-    path = tmp_path / "query.csv"
-    path.write_text(f"town,n\n{rows}", encoding="utf-8")
+def test_a_query_that_finds_nothing_says_why(run, index, write, rows, said):
+    path = write("query.csv", f"town,n\n{rows}")
     result = run("search", "--method", "overlap", index, f"{path}:town")
-    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stdout == ""
     assert result.stderr.startswith(said)
     assert (
         json.loads(run("search", "--method", "overlap", index, f"{path}:town", "--json").stdout)[
@@ -137,9 +134,8 @@ def test_a_query_that_finds_nothing_says_why(run, index, tmp_path, rows, said):
     assert table == "table,column,overlap,n_copies,brings\n"
 
 
-def test_a_value_cannot_forge_what_a_terminal_shows(run, index, tmp_path):
-    path = tmp_path / "evil.csv"
-    path.write_text('"to\x1b[31mwn"\nOslo\nMadrid\n', encoding="utf-8")
+def test_a_value_cannot_forge_what_a_terminal_shows(run, index, write):
+    path = write("evil.csv", '"to\x1b[31mwn"\nOslo\nMadrid\n')
     result = run("search", "--method", "overlap", index, path, "--all-columns")
     assert "\x1b" not in result.output
 
@@ -161,11 +157,10 @@ def test_options_that_a_way_has_no_use_for(fail, index, towns, given, words):
     assert words in fail(2, "search", index, f"{towns}:town", "--method", *given)
 
 
-def test_no_column_in_any_way(run, index, tmp_path):
-    path = tmp_path / "query.csv"
-    path.write_text("code\n~~~~\n", encoding="utf-8")
+def test_no_column_in_any_way(run, index, write):
+    path = write("query.csv", "code\n~~~~\n")
     result = run("search", index, f"{path}:code", "--method", "all", "--max-distance", 0)
-    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stdout == ""
     assert result.stderr.startswith("No column was found in any way. ")
 
 
@@ -196,10 +191,8 @@ def test_small_sets_are_counted_also_where_nothing_need_be(both):
 
 def test_an_estimate_is_marked_as_one(capsys):
     match = TokenMatch("a.csv", "id", None, 0.812, 1234, (None, 0), lambda: ["7"])
-    query, options = (
-        {"file": None, "column": None, "rows": 9, "values": 9},
-        {"min_containment": 0.7},
-    )
+    query = {"file": None, "column": None, "rows": 9, "values": 9}
+    options = {"min_containment": 0.7}
     result = TokenSearchResult(query, options, (match,), CONTAINMENT_FIELDS, {"seconds": 0.001})
     write_results(EQUAL, [result], "table", 0, explain=False, name_queries=False)
     assert capsys.readouterr().out.splitlines()[1].split() == ["~81.2", "%", "1,234", "a.csv", "id"]
@@ -208,14 +201,13 @@ def test_an_estimate_is_marked_as_one(capsys):
     assert result.to_dict()["results"] == [{**measures, "brings": [], **sizes}]
 
 
-def test_containment_that_finds_nothing_says_why(run, fail, both, tmp_path, towns):
+def test_containment_that_finds_nothing_says_why(run, fail, both, write, towns):
     result = run("search", "--method", "containment", both, f"{towns}:town", "--min-joinability", 1)
-    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stdout == ""
     assert result.stderr.startswith(
         "No column has 100.0 % of the 4 values. Try a smaller --min-joinability, or "
     )
-    path = tmp_path / "empty.csv"
-    path.write_text("town,n\n,\n", encoding="utf-8")
+    path = write("empty.csv", "town,n\n,\n")
     assert (
         "has no value: there is nothing to look for."
         in run("search", "--method", "containment", both, f"{path}:town").stderr
@@ -227,7 +219,7 @@ def test_containment_that_finds_nothing_says_why(run, fail, both, tmp_path, town
 
 def test_info_tells_of_columns_that_were_deleted(run, both, tmp_path):
     index = shutil.copytree(both, tmp_path / "lake.pexeso")
-    assert run("delete", index, "cities.csv").exit_code == 0
+    run("delete", index, "cities.csv")
     assert (
         "overlap and containment: 11 columns, 3 of them deleted, 66 (column, value) pairs"
         in run("info", index).stdout
@@ -243,6 +235,6 @@ def test_info_tells_counts_that_updates_made_bounds(run, both, tmp_path):
     index = shutil.copytree(both, tmp_path / "lake.pexeso")
     assert "at most" not in values(index)
     assert not open_index(index).info().counts_are_bounds
-    assert run("delete", index, "cities.csv").exit_code == 0
+    run("delete", index, "cities.csv")
     assert values(index).count("at most") == 2
     assert open_index(index).info().counts_are_bounds

@@ -70,9 +70,8 @@ def test_lines_say_it(index, method, mine, expected, tmp_path, run):
     assert sorted(line[at:end].strip() for line in lines) == sorted(expected)
 
 
-def test_lines_of_keys_alone_have_no_such_column(index, tmp_path, run):
-    file = tmp_path / "mine.csv"
-    file.write_text("place\n" + "\n".join(TOWNS) + "\n", encoding="utf-8")
+def test_lines_of_keys_alone_have_no_such_column(index, write, run):
+    file = write("mine.csv", "place\n" + "\n".join(TOWNS) + "\n")
     shown = run("search", index.path, f"{file}:place", "-k", 1).stdout
     assert "key.csv" in shown
     assert "fan-out" not in shown
@@ -94,8 +93,7 @@ def test_a_page_says_it(index):
         (("--aggregate", "first"), "; 6 rows\n"),
     ],
 )
-def test_a_join_says_it(index, tmp_path, run, options, expected):
-    file = tmp_path / "mine.csv"
-    file.write_text("place\n" + "\n".join([*TOWNS, "Xyzzyx"]) + "\n", encoding="utf-8")
+def test_a_join_says_it(index, write, run, options, expected):
+    file = write("mine.csv", "place\n" + "\n".join([*TOWNS, "Xyzzyx"]) + "\n")
     said = run("join", index.path, f"{file}:place", "visits.csv:town", *options).stderr
     assert expected in said

@@ -117,8 +117,8 @@ PRINTED = {
 }
 """The same commands as they print for people, as CSV and as JSON lines."""
 
-IN_THE_CORE = (*SLOW, "acquire", "estimate")
-"""Commands whose JSON `test_cli_core` asks for always, and this module in the long run."""
+HERE_TOO = ("search", "batch", "join")
+"""Commands whose JSON is asked for here always; `test_cli_core` asks for that of all of them."""
 
 QUERIES = (
     {"id": "a", "file": "my_suppliers.csv", "column": "supplier"},
@@ -211,9 +211,7 @@ def golden():
     return json.loads(GOLDEN.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(
-    "name", long_but([name for name in COMMANDS if name not in IN_THE_CORE], COMMANDS)
-)
+@pytest.mark.parametrize("name", long_but(HERE_TOO, COMMANDS))
 def test_an_answer_is_as_it_was(demo, golden, name):
     assert answer(COMMANDS[name]) == golden[name]
 

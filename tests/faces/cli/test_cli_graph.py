@@ -55,7 +55,6 @@ def test_json_is_what_the_service_answers(run, small_index, fields, options):
 def test_a_file_by_its_name(run, fail, small_index, rows, tmp_path, suffix):
     path = tmp_path / f"joins.{suffix}"
     done = run("graph", small_index, "-o", path)
-    assert done.exit_code == 0, done.output
     assert f", in '{path}', in " in done.stderr
     assert done.stdout == ""
     if suffix == "parquet":
@@ -71,8 +70,7 @@ def test_an_export_is_the_file_of_a_graph(run, small_index, tmp_path, name):
     suffix = {"mermaid": "mmd", "graphml": "graphml"}[name]
     graph, export = tmp_path / f"a.{suffix}", tmp_path / f"b.{suffix}"
     run("graph", small_index, "-o", graph)
-    done = run("export", name, small_index, "-o", export)
-    assert done.exit_code == 0, done.output
+    run("export", name, small_index, "-o", export)
     assert export.read_bytes() == graph.read_bytes()
 
 
@@ -122,7 +120,6 @@ def test_graphs_on_spark_are_the_same(run, small_index, spark, tmp_path, monkeyp
             run("graph", small_index, "--method", method, "--json", *more)
             for more in ((), ("--spark-master", "local[2]"))
         )
-        assert there.exit_code == 0, there.output
         assert there.stdout == here.stdout
 
 
@@ -138,7 +135,7 @@ def test_graphs_on_spark_are_the_same(run, small_index, spark, tmp_path, monkeyp
     ],
 )
 def test_what_does_not_go_together_is_refused(run, small_index, arguments, message):
-    done = run("graph", small_index, *arguments)
+    done = run("graph", small_index, *arguments, code=None)
     assert done.exit_code in (1, 2)
     assert message in done.stderr.replace("\n", " ")
 

@@ -62,12 +62,9 @@ def test_commands_take_the_name_of_a_file(run, fail, index, lake, query):
             run(command, index.path, f"{query}:c", f"{name}:city", *columns)
             for name in ("one.xlsx#One", "one.xlsx")
         ]
-        assert [result.exit_code for result in named] == [0, 0], named[1].output
         assert command == "explain" or named[1].stdout == named[0].stdout != ""
-    composite = run("join", index.path, f"{query}:c,r", "one.xlsx:city,river")
-    assert composite.exit_code == 0, composite.output
+    run("join", index.path, f"{query}:c,r", "one.xlsx:city,river")
     archive = run("join", index.path, f"{query}:c", "z.zip:city")
-    assert archive.exit_code == 0, archive.output
     assert "olsO" in archive.stdout
     assert "holds 2 tables; name one of them: 'two.xlsx#A', 'two.xlsx#B'." in fail(
         2, "join", index.path, f"{query}:c", "two.xlsx:city"
@@ -77,7 +74,6 @@ def test_commands_take_the_name_of_a_file(run, fail, index, lake, query):
 
 def test_members_of_archives_are_joined_whatever_they_were_packed_as(run, index, query):
     joined = run("join", index.path, f"{query}:c", "z.zip/deep/m.csv:city")
-    assert joined.exit_code == 0, joined.output
     assert "olsO" in joined.stdout
 
 
@@ -121,7 +117,6 @@ def test_enrichment_takes_the_name_of_a_file(index):
 
 def test_a_table_is_deleted_by_the_name_of_its_file(fail, run, index):
     assert "'two.xlsx'" in fail(2, "delete", index.path, "two.xlsx")
-    deleted = run("delete", index.path, "one.xlsx")
-    assert deleted.exit_code == 0, deleted.output
+    run("delete", index.path, "one.xlsx")
     left = pexeso.open_index(index.path).catalog.tables(["table"])["table"].to_pylist()
     assert sorted(left) == ["two.xlsx#A", "two.xlsx#B", "z.zip/deep/m.csv"]

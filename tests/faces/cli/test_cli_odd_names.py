@@ -42,12 +42,6 @@ def plain(small_lake, tmp_path_factory):
     return lake, index.path
 
 
-def outcome(run, *arguments):
-    done = run(*arguments)
-    assert done.exit_code == 0, done.output
-    return done.stdout
-
-
 def outputs(run, index, query):
     """Return what each kind of search says, without what differs from run to run."""
     commands = [
@@ -58,7 +52,7 @@ def outputs(run, index, query):
         ("explain", index, query, f"nested/{ODD_TABLE}:city", "--csv"),
         ("join", index, query, f"nested/{ODD_TABLE}:city"),
     ]
-    return [outcome(run, *arguments) for arguments in commands]
+    return [run(*arguments).stdout for arguments in commands]
 
 
 @pytest.mark.slow
@@ -72,26 +66,26 @@ def test_every_command_takes_any_name(run, plain, spark, tmp_path, name):
     query_column = f"{query}:place"
     expected = outputs(run, plain[1], query_column)
 
-    outcome(run, "estimate", lake)
-    outcome(run, "index", lake, index, *OPTIONS, "--include", "containment")
-    outcome(run, "add-part", index, "overlap")
+    run("estimate", lake)
+    run("index", lake, index, *OPTIONS, "--include", "containment")
+    run("add-part", index, "overlap")
     assert outputs(run, index, query_column) == expected
     assert any(ODD_TABLE in answer for answer in expected)
 
     written = there / f"out {name}.parquet"
     files = ("-o", written, "--conflicts", there / f"{name}.conflicts.csv")
-    outcome(run, "join", index, query_column, "cities.csv:city", *files)
-    outcome(run, "search", index, query_column, "--html", there / f"{name}.html")
+    run("join", index, query_column, "cities.csv:city", *files)
+    run("search", index, query_column, "--html", there / f"{name}.html")
     labels = there / f"labels {name}.csv"
     labels.write_text(
         "query_value,lake_value,same\nOslo,Oslo,yes\nOslo,Rome,no\n", encoding="utf-8"
     )
-    outcome(run, "tune", index, labels)
+    run("tune", index, labels)
     queries, answers = there / f"{name}.jsonl", there / f"answers {name}.jsonl"
     queries.write_text(json.dumps({"file": str(query), "column": "place"}) + "\n", encoding="utf-8")
-    outcome(run, "batch", index, queries, "-o", answers, "-k", "9")
+    run("batch", index, queries, "-o", answers, "-k", "9")
     cluster = ("--spark-master", "local[2]")
-    outcome(run, "batch", index, queries, "-o", f"{answers}.spark", "-k", "9", *cluster)
+    run("batch", index, queries, "-o", f"{answers}.spark", "-k", "9", *cluster)
     here, on_spark = (
         json.loads(Path(path).read_text("utf-8"))["results"]
         for path in (answers, f"{answers}.spark")
@@ -99,16 +93,14 @@ def test_every_command_takes_any_name(run, plain, spark, tmp_path, name):
     assert here == on_spark
     assert {written.name, f"{name}.html", answers.name} <= set(os.listdir(there))
 
-    outcome(run, "delete", index, "cities.csv", f"nested/{ODD_TABLE}")
-    outcome(run, "append", index)
-    outcome(run, "append", index, lake)
-    outcome(run, "compact", index, "--all")
+    run("delete", index, "cities.csv", f"nested/{ODD_TABLE}")
+    run("append", index)
+    run("append", index, lake)
+    run("compact", index, "--all")
     assert outputs(run, index, query_column) == expected
-    outcome(run, "check", index)
-    assert str(lake) in outcome(run, "info", index, "--json").replace("\\\\", "\\").replace(
-        '\\"', '"'
-    )
-    outcome(run, "doctor", there)
+    run("check", index)
+    assert json.loads(run("info", index, "--json").stdout)["lake"] == str(lake)
+    run("doctor", there)
 
 
 @pytest.mark.long

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import ran
+from processes import ran, ran_pexeso
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -43,10 +43,7 @@ def ended(tmp_path, code, before="pass", stdout=subprocess.PIPE):
     program = STAND_IN.format(
         freed=str(tmp_path / "freed"), folder=str(tmp_path / "temporary"), before=before, code=code
     )
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        stdout=stdout, stderr=subprocess.PIPE, text=True, check=False, cwd=ROOT,
-    )  # fmt: skip
+    return ran([sys.executable, "-c", program], stdout=stdout, cwd=ROOT)
 
 
 @pytest.mark.parametrize("code", [None, 0, 3, 130])
@@ -77,10 +74,7 @@ def test_a_full_disk_is_no_success(tmp_path):
 
 
 def test_the_command_goes_through_it():
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "pexeso", "--version"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = ran_pexeso("--version", cwd=ROOT, variables={"PYTHONPROFILEIMPORTTIME": "1"})
     assert "pexeso.faces.cli.process" in done.stderr
     assert done.stdout.startswith("pexeso ")
 

@@ -49,9 +49,8 @@ def test_bytes_of_a_check():
     assert any("checking" in state and "1.00k/1.00k" in state for state in rows(terminal))
 
 
-def test_queries_of_a_batch(tmp_path):
-    queries = tmp_path / "queries.jsonl"
-    queries.write_text('{"id": 1}\n\n{"id": 2}\n', encoding="utf-8")
+def test_queries_of_a_batch(write):
+    queries = write("queries.jsonl", '{"id": 1}\n\n{"id": 2}\n')
     with redirect_stderr(Terminal()) as terminal, query_progress(str(queries)) as progress:
         sleep(DRAWN_EVERY)
         progress(BatchRun(answered=2))

@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+# Without a session each command would start one of its own.
+pytestmark = pytest.mark.usefixtures("spark")
+
 ALL = "id,city,year\n" + "".join(f"{n},town {n % 7},{2000 + n % 3}\n" for n in range(60))
 
 
@@ -26,17 +29,14 @@ def lake(tmp_path):
 
 
 @pytest.fixture
-def free(tmp_path):
+def free(write):
     """Costs of tables that nobody uses."""
-    path = tmp_path / "costs.toml"
-    path.write_text("accesses = 0\n")
-    return path
+    return write("costs.toml", "accesses = 0\n")
 
 
 def test_from_a_lake_to_tables_set_aside_and_back(run, fail, lake, free, tmp_path):
     plan, page = tmp_path / "plan.json", tmp_path / "page.html"
     done = run("redundancy", lake, "--costs", free, "--plan", plan)
-    assert done.exit_code == 0, done.output
     first, *_ = done.stdout.splitlines()
     assert first.startswith("4 of 5 tables are contained whole in another; 3 can go: ")
     assert "SELECT `id`, `city`, `year` FROM `all.csv` WHERE `year` = '2001'" in done.stdout
@@ -55,14 +55,8 @@ def test_from_a_lake_to_tables_set_aside_and_back(run, fail, lake, free, tmp_pat
     }
     assert all(edge["exact"] and edge["containment"] == 1 for edge in document["edges"])
     assert [stage["name"] for stage in document["stages"]] == [
-        "read",
-        "schema",
-        "types",
-        "rows",
-        "min_max",
-        "exact",
-        "plan",
-    ]
+        "read", "schema", "types", "rows", "min_max", "exact", "plan",
+    ]  # fmt: skip
     proposal = document["plan"]
     assert proposal["optimal"] is True
     assert proposal["cost"] < proposal["keep_all_cost"]
@@ -72,7 +66,7 @@ def test_from_a_lake_to_tables_set_aside_and_back(run, fail, lake, free, tmp_pat
     }
 
     checked = run("redundancy", "verify", plan)
-    assert (checked.exit_code, checked.stdout) == (0, "ok: 3 tables\n")
+    assert checked.stdout == "ok: 3 tables\n"
     before = {path: path.read_bytes() for path in lake.rglob("*.csv")}
     said = run("redundancy", "apply", plan)
     assert said.stdout.count("would be set aside: ") == 3
@@ -80,7 +74,6 @@ def test_from_a_lake_to_tables_set_aside_and_back(run, fail, lake, free, tmp_pat
     assert {path: path.read_bytes() for path in lake.rglob("*.csv")} == before
 
     applied = run("redundancy", "apply", plan, "--yes")
-    assert applied.exit_code == 0, applied.output
     assert applied.stdout.count("set aside: ") == 3
     assert len(list(lake.rglob("*.csv"))) == 2
     again = json.loads(run("redundancy", "apply", plan, "--yes", "--json").stdout)
@@ -96,31 +89,27 @@ def test_from_a_lake_to_tables_set_aside_and_back(run, fail, lake, free, tmp_pat
     assert undo.stdout == "stays:  copy.csv  another table has taken its name in the lake\n"
     assert f"0 tables would be brought back; the holding folder is '{holding}'" in undo.stderr
     (lake / "copy.csv").unlink()
-    unknown = run("redundancy", "undo", holding, "none.csv")
-    assert unknown.exit_code == 2
+    unknown = run("redundancy", "undo", holding, "none.csv", code=2)
     assert f"'{holding}' holds no table 'none.csv'." in unknown.stderr
-    assert run("redundancy", "undo", plan, "--yes").exit_code == 0
+    run("redundancy", "undo", plan, "--yes")
     assert {path: path.read_bytes() for path in lake.rglob("*.csv")} == before
     assert not page.exists()
 
 
 def fail_output(run, *arguments):
-    done = run(*arguments)
-    assert done.exit_code == 1
+    done = run(*arguments, code=1)
     return done.stdout
 
 
 @pytest.mark.long
 def test_a_changed_table_is_refused_by_name(run, lake, free, tmp_path):
     plan = tmp_path / "plan.json"
-    assert run("redundancy", lake, "--costs", free, "--plan", plan).exit_code == 0
+    run("redundancy", lake, "--costs", free, "--plan", plan)
     with (lake / "cities.csv").open("a") as file:
         file.write("town 9,99\n")
-    done = run("redundancy", "verify", plan)
-    assert done.exit_code == 1
+    done = run("redundancy", "verify", plan, code=1)
     assert "cities.csv  it has changed since the plan was made" in done.stdout
-    done = run("redundancy", "apply", plan, "--yes")
-    assert done.exit_code == 1
+    done = run("redundancy", "apply", plan, "--yes", code=1)
     assert "stays:  cities.csv  it has changed since the plan was made" in done.stdout
     assert "1 table could not be set aside" in done.stderr
     assert (lake / "cities.csv").exists()
@@ -136,10 +125,8 @@ def test_partial_containment(run, lake):
     assert "other.csv     is partly in     all.csv" in done.stdout
 
 
-def test_a_table_that_is_in_one_that_it_partly_holds_is_listed(run, tmp_path):
-    shop = tmp_path / "shop"
-    shop.mkdir()
-    (shop / "a.csv").write_text("x,y\n1,a\n1,a\n2,b\n")
+def test_a_table_that_is_in_one_that_it_partly_holds_is_listed(run, write):
+    shop = write("shop/a.csv", "x,y\n1,a\n1,a\n2,b\n").parent
     (shop / "b.csv").write_text("x,y\n1,a\n2,b\n3,c\n")
     lines = run("redundancy", shop, "--min-containment", 0.5).stdout.splitlines()
     listed = [" ".join(line.split()) for line in lines]
@@ -178,7 +165,6 @@ def test_a_page_is_written_and_not_replaced_unasked(run, fail, tmp_path):
     (lake / "all.csv").write_text("id,city\n1,Oslo\n2,Rome\n3,Bern\n")
     (lake / "<b>cities.csv").write_text("city\nOslo\nRome\nBern\n")
     done = run("redundancy", lake, "--costs", costs, "--html", page)
-    assert done.exit_code == 0, done.output
     assert f"Page for the browser: '{page}'" in done.stderr
     text = page.read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>")

@@ -20,14 +20,8 @@ WAIT_SECONDS = 300
 SIGNALS = long_but([signal.SIGTERM], [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 
 OPTIONS = (
-    "--model",
-    "hashing",
-    "--dimensions",
-    "64",
-    "--spark-master",
-    "local[1]",
-    "--spark-conf",
-    "spark.driver.memory=700m",
+    *("--model", "hashing", "--dimensions", "64"),
+    *("--spark-master", "local[1]", "--spark-conf", "spark.driver.memory=700m"),
 )
 
 

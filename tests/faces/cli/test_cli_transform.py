@@ -92,7 +92,7 @@ def test_repeated_keys_are_told_and_refused(run, fail, files, mails, tmp_path):
     assert said.startswith("Error: Keys have several rows in both tables (N:M), such as '")
     assert "pass many_to_many (--many-to-many)" in said
     assert not any(path.exists() for path in (output, *others))
-    assert run("transform", twice, mails, "-o", output, "--many-to-many").exit_code == 0
+    run("transform", twice, mails, "-o", output, "--many-to-many")
     assert len(output.read_text().splitlines()) == 1 + 12 * 2 * 2
     same = run("transform", twice, twice)
     assert "program: 100.0 %; N:M" in same.stdout
@@ -111,14 +111,13 @@ def test_nothing_is_replaced_unasked(run, fail, people, mails, tmp_path):
         path.write_text("mine")
         assert "is there already" in fail(1, "transform", people, mails, option, path)
         assert path.read_text() == "mine"
-        assert run("transform", people, mails, option, path, "--overwrite").exit_code == 0
+        run("transform", people, mails, option, path, "--overwrite")
         assert path.read_text() != "mine"
 
 
 def test_a_page_is_written_and_not_replaced_unasked(run, fail, people, mails, tmp_path):
     page = tmp_path / "page.html"
     done = run("transform", people, mails, "--html", page)
-    assert done.exit_code == 0, done.output
     assert done.stderr.startswith(f"Page for the browser: '{page}' (")
     text = page.read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>")
@@ -146,7 +145,6 @@ def test_control_characters_are_shown_escaped(run, files):
     names = files("names.csv", {"a\x1b[31m": [f"{name}\x1b[31m" for name in NAMES["name"]]})
     mails = files("mails.csv", {"mail": [f"{mail}\u202e" for mail in MAILS["mail"]]})
     result = run("transform", names, mails)
-    assert result.exit_code == 0, result.output
     assert not set(result.stdout) & {"\x1b", "\u202e"}
 
 

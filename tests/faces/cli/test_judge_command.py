@@ -38,7 +38,6 @@ def verdicts(index) -> list[str]:
 
 def test_answers_are_kept_in_their_order(run, index):
     result = run("judge", index, input="y\nN\nunsure\n")
-    assert result.exit_code == 0, result.output
     assert verdicts(index) == ["yes", "no", "unsure"]
     assert "do these columns join?" in result.stderr
     assert "3 judgements kept in" in result.stderr
@@ -71,10 +70,8 @@ def test_as_json_nothing_is_asked(run, index):
     assert verdicts(index) == ["no"]
 
 
-def test_where_nothing_is_doubtful_this_is_said(run, tmp_path):
-    lake = tmp_path / "lake"
-    lake.mkdir()
-    (lake / "a.csv").write_text("city\nOslo\nRome\nParis\nLima\nQuito\n")
+def test_where_nothing_is_doubtful_this_is_said(run, tmp_path, write):
+    lake = write("lake/a.csv", "city\nOslo\nRome\nParis\nLima\nQuito\n").parent
     index = pexeso.build_index(lake, tmp_path / "lake.pexeso").path
     assert "no doubtful pair" in run("judge", index).stderr
 
@@ -106,11 +103,10 @@ def test_ctrl_c_keeps_what_was_said(index):
     assert verdicts(index) == ["yes"]
 
 
-def test_tune_takes_the_judged_columns(run, index):
-    assert "'pexeso judge" in run("tune", index).stderr
+def test_tune_takes_the_judged_columns(run, fail, index):
+    assert "'pexeso judge" in fail(2, "tune", index)
     run("judge", index, input="y\nn\n" * 3)
     result = run("tune", index)
-    assert result.exit_code == 0, result.output
     assert result.stdout.startswith("--max-distance")
 
 

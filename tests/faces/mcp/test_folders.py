@@ -1,11 +1,18 @@
-"""What may be read and written."""
+"""What may be read and written, and how columns are named."""
 
 import os
 
 import pytest
 
 from pexeso.errors import InputError, OutputError
-from pexeso.faces.mcp.tool_call import folder_of, readable_spec, writable_file
+from pexeso.faces.mcp.tool_call import (
+    LONGEST,
+    folder_of,
+    readable_spec,
+    reference,
+    writable_file,
+)
+from pexeso.runtime.formatting import is_hidden
 
 
 @pytest.fixture
@@ -115,3 +122,20 @@ def test_a_folder_that_became_a_link_is_not_written_to(folder, tmp_path):
 def test_a_folder_must_be_there(tmp_path):
     with pytest.raises(InputError, match="is no folder"):
         folder_of(tmp_path / "nowhere")
+
+
+def test_plain_names_are_written_out():
+    assert reference("a/b.csv", "città 漢字") == "a/b.csv:città 漢字"
+
+
+@pytest.mark.parametrize("column", ["a\nb", "\u202ea", "x" * LONGEST, "a\u200bb"])
+def test_other_names_are_codes(column):
+    code = reference("a.csv", column)
+    assert code[0] == "~"
+    assert len(code) == 17
+    assert not any(map(is_hidden, code))
+    assert code != reference("b.csv", column)
+
+
+def test_a_name_like_a_code_is_a_code():
+    assert reference("~0123456789abcdef", "a") != "~0123456789abcdef:a"

@@ -1,6 +1,5 @@
 """The server over standard streams and over HTTP, and what clients see of it."""
 
-import http.client
 import json
 import logging
 import os
@@ -10,6 +9,8 @@ import sys
 from contextlib import contextmanager
 
 import anyio
+import httpx
+import pytest
 from click.testing import CliRunner
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -27,6 +28,7 @@ from pexeso.faces.service.verbs import ServedIndex
 QUERY = {"column": "cities.csv:city"}
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+PORT = 8765
 
 
 def test_tools_are_those_that_are_committed():
@@ -99,6 +101,7 @@ def test_http(hostile_index, call):
                 return await client.call_tool("find_joins", QUERY)
 
     with served(hostile_index) as port:
+        url = f"http://127.0.0.1:{port}/mcp"
         assert anyio.run(ask, port).structured_content == call("find_joins", **QUERY)
         result = CliRunner().invoke(cli, ["mcp", str(hostile_index), "--port", str(port)])
         assert result.exit_code == 2
@@ -108,17 +111,76 @@ def test_http(hostile_index, call):
             ({"Origin": "http://evil.example"}, 403),
             ({"Origin": f"http://localhost:{port}"}, 200),
         ):
-            assert posted(port, headers) == status
+            answer = httpx.post(url, json=LIST, headers={**JSON, **headers}, timeout=60)
+            assert answer.status_code == status
 
 
-def posted(port, headers):
-    """Return the status of a request with other headers than a client sends."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    try:
-        connection.request("POST", "/mcp", json.dumps(LIST), {**JSON, **headers})
-        return connection.getresponse().status
-    finally:
-        connection.close()
+@pytest.fixture(scope="module")
+def client():
+    app = http_app(Desk(ServedIndex("lake.pexeso")))
+    with TestClient(app, base_url=f"http://127.0.0.1:{PORT}") as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        (None, 200),
+        (f"http://127.0.0.1:{PORT}", 200),
+        (f"http://localhost:{PORT}", 200),
+        (f"http://[::1]:{PORT}", 200),
+        ("http://localhost", 403),
+        ("http://localhost:8766", 403),
+        (f"https://localhost:{PORT}", 403),
+        (f"localhost:{PORT}", 403),
+        (f"http://http://localhost:{PORT}", 403),
+        (f"http://localhost:{PORT}@evil.example", 403),
+        (f"http://localhost:{PORT}.evil.example", 403),
+        (f"http://localhost:evil@evil.example:{PORT}", 403),
+        (f"http://localhost.evil.example:{PORT}", 403),
+        (f"http://evil.example:{PORT}", 403),
+        (f"http://evillocalhost:{PORT}", 403),
+        (f"http://localhost:{PORT}/", 403),
+        (f"http://localhost:{PORT} http://evil.example", 403),
+        ("null", 403),
+        ("", 403),
+    ],
+)
+def test_an_origin_is_compared_whole(client, origin, status):
+    headers = JSON if origin is None else {**JSON, "Origin": origin}
+    assert client.post("/mcp", json=LIST, headers=headers).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        (f"localhost:{PORT}", 200),
+        ("[::1]", 200),
+        ("evil.example", 421),
+        (f"localhost:{PORT}@evil.example", 421),
+        ("localhost:evil", 421),
+        ("localhost.evil.example", 421),
+        ("localhost:", 421),
+        ("", 421),
+    ],
+)
+def test_a_host_is_compared_whole(client, host, status):
+    answer = client.post("/mcp", json=LIST, headers={**JSON, "Host": host})
+    assert answer.status_code == status
+
+
+def test_several_origins_are_none(client):
+    headers = [*JSON.items(), ("Origin", f"http://localhost:{PORT}"), ("Origin", "http://a.b")]
+    assert client.post("/mcp", json=LIST, headers=headers).status_code == 403
+
+
+def test_bodies_that_are_no_requests_are_answered(client):
+    for body, code in (("not json", -32700), ("[", -32700), ("[]", -32600), ('{"id": 1}', None)):
+        answer = client.post("/mcp", content=body, headers=JSON)
+        assert answer.status_code == 400
+        assert "Traceback" not in answer.text
+        if code is not None:
+            assert answer.json()["error"]["code"] in (code, -32602, -32700)
 
 
 def test_mounted_in_another_app():

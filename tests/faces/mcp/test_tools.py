@@ -378,11 +378,9 @@ def test_an_index_that_is_updated_or_deleted_meanwhile(
     assert kept == {name: value for name, value in last.items() if name != "snapshot"}
 
 
-def test_tables_that_others_contain_are_entries(tmp_path):
+def test_tables_that_others_contain_are_entries(tmp_path, write):
     rows = [f"{city},{number}\n" for number, city in enumerate(["Oslo", "Rome", "Bern", "Paris"])]
-    lake = tmp_path / "lake"
-    lake.mkdir()
-    (lake / "all.csv").write_text("city,number\n" + "".join(rows))
+    lake = write("lake/all.csv", "city,number\n" + "".join(rows)).parent
     (lake / "part.csv").write_text("city,number\n" + "".join(rows[1:]))
     index = pexeso.build_index(lake, tmp_path / "lake.pexeso", parts=["redundancy"])
     report = pexeso.find_redundancy(index.path).to_dict()

@@ -8,10 +8,8 @@ from tests.faces.mcp.conftest import CITIES, caller
 
 
 @pytest.fixture
-def folder(tmp_path):
-    lake = tmp_path / "lake"
-    lake.mkdir()
-    (lake / "cities.csv").write_text("city\n" + "".join(f"{city}\n" for city in CITIES))
+def folder(tmp_path, write):
+    lake = write("lake/cities.csv", "city\n" + "".join(f"{city}\n" for city in CITIES)).parent
     for name in ("a", "b"):
         (lake / f"{name}.csv").write_text("town\n" + "".join(f"{city}\n" for city in CITIES))
         pexeso.record_join(

@@ -47,9 +47,8 @@ def document_of(response):
     return {name: value for name, value in document.items() if name != "stats"}
 
 
-def test_answers_are_those_of_a_search_alone(small_index, tmp_path):
-    path = tmp_path / "places.csv"
-    path.write_text("place\nOslo\nrome\nMADRID\nXyzzyx\nViena\n", encoding="utf-8")
+def test_answers_are_those_of_a_search_alone(small_index, write):
+    path = write("places.csv", "place\nOslo\nrome\nMADRID\nXyzzyx\nViena\n")
     service, encoded = Service(keep_open=True, follow=False), EncodedQueries()
     for distance in (0.1, 0.4, 0.2, 0.6):
         request = SearchRequest.of(

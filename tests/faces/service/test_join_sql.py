@@ -12,10 +12,8 @@ from pexeso.faces.service.verbs import run
 
 
 @pytest.fixture
-def mine(tmp_path):
-    path = tmp_path / "my 'own.csv"
-    path.write_text("place,n\nOslo,3\nrome,1\n MADRID ,2\nX'y\u202ez,1\n,4\nOslo,9\n")
-    return path
+def mine(write):
+    return write("my 'own.csv", "place,n\nOslo,3\nrome,1\n MADRID ,2\nX'y\u202ez,1\n,4\nOslo,9\n")
 
 
 @pytest.mark.parametrize("how", ["left", "inner"])
@@ -63,9 +61,8 @@ def test_a_file_that_duckdb_reads_otherwise_is_given_no_statement(
     assert response.tables["lake_table"] is not None
 
 
-def test_a_column_named_by_its_position_is_given_no_statement(small_index, tmp_path):
-    path = tmp_path / "mine.csv"
-    path.write_text("place,place\nOslo,1\nrome,2\n")
+def test_a_column_named_by_its_position_is_given_no_statement(small_index, write):
+    path = write("mine.csv", "place,place\nOslo,1\nrome,2\n")
     fields = {"index": str(small_index), "query": f"{path}:#0", "lake_column": "cities.csv:city"}
     assert run(JoinSqlRequest.of(**fields)).tables["your_table"] is None
 

@@ -103,11 +103,11 @@ def test_what_is_not_there_is_told(places, spec, said):
         run(ExplainRequest.of(index=str(index), query=f"{mine}:place", lake_column=spec))
 
 
-def test_labels_name_it_too(places, tmp_path):
+def test_labels_name_it_too(places, write):
     index, mine = places
-    labels = tmp_path / "labels.csv"
-    labels.write_text(
+    labels = write(
+        "labels.csv",
         "query_column,lake_column,same\n"
-        f"{mine}:place,games.csv:{COLUMN},yes\n{mine}:n,games.csv:{COLUMN},no\n"
+        f"{mine}:place,games.csv:{COLUMN},yes\n{mine}:n,games.csv:{COLUMN},no\n",
     )
     assert run(TuneRequest.of(index=str(index), labels=str(labels))).max_distance >= 0

@@ -558,9 +558,8 @@ def test_rights_that_cannot_be_read_show_nothing(lake, tmp_path, monkeypatch, te
         open_index(lake.index)
 
 
-def test_a_table_without_a_column_is_seen_whole(lake, tmp_path, monkeypatch):
-    path = tmp_path / "visible.csv"
-    path.write_text("table,column\nt0.csv,c_0\nt0.csv,\n")
+def test_a_table_without_a_column_is_seen_whole(lake, write, monkeypatch):
+    path = write("visible.csv", "table,column\nt0.csv,c_0\nt0.csv,\n")
     monkeypatch.setenv("PEXESO_VISIBLE", str(path))
     columns = open_index(lake.index).catalog.columns(["table", "label"]).to_pylist()
     assert {row["table"] for row in columns} == {"t0.csv"}

@@ -58,22 +58,18 @@ def timeless(document):
     ids=lambda argument: argument if isinstance(argument, str) else "",
 )
 def test_a_verb_answers_as_the_command_line(
-    small_index, small_lake, places, tmp_path, fields, command
+    small_index, small_lake, places, write, fields, command
 ):
-    labels = tmp_path / "labels.csv"
-    labels.write_text(
-        "query_value,lake_value,same\nOSLO,Oslo,yes\nRome,rome,yes\nOslo,Madrid,no\n",
-        encoding="utf-8",
+    labels = write(
+        "labels.csv", "query_value,lake_value,same\nOSLO,Oslo,yes\nRome,rome,yes\nOslo,Madrid,no\n"
     )
     files = {"INDEX": small_index, "LAKE": small_lake, "PLACES": places, "LABELS": labels}
     paths = {word: str(path) for word, path in files.items()} | {"QUERY": f"{places}:place"}
     given = {name: paths.get(str(value), value) for name, value in fields.items()}
     given |= {"index": paths["INDEX"]} if "INDEX" in command else {}
     given |= {"query": paths["QUERY"]} if "QUERY" in command else {}
-    answered, shown = (
-        Service().answer(given),
-        printed(*(paths.get(word, word) for word in command.split())),
-    )
+    answered = Service().answer(given)
+    shown = printed(*(paths.get(word, word) for word in command.split()))
     assert answered.keys() == shown.keys()
     if fields["verb"] not in MEASURED:
         assert json.loads(json.dumps(timeless(answered))) == timeless(shown)
@@ -89,13 +85,8 @@ def test_a_join_as_json(small_index):
     answered = Service().answer({**request, "lake_column": "cities.csv:city"})
     assert (answered["table"], answered["column"], answered["matched"]) == ("cities.csv", "city", 2)
     assert answered["names"] == [
-        "value",
-        "match_value",
-        "match_distance",
-        "city",
-        "country",
-        "people",
-    ]
+        "value", "match_value", "match_distance", "city", "country", "people",
+    ]  # fmt: skip
     assert answered["rows"][0] == ["Oslo", "Oslo", 0.0, "Oslo", "Norway", "717710"]
     assert answered["report"]["joined_rows"] == 3
     json.dumps(answered)
@@ -149,14 +140,14 @@ def test_the_join_that_the_command_line_writes(small_index, places):
         run(nothing)
 
 
-def test_a_batch_of_objects_is_answered_at_once_or_into_a_file(small_index, tmp_path):
+def test_a_batch_of_objects_is_answered_at_once_or_into_a_file(small_index, tmp_path, write):
     lines = [{"id": "a", "values": ["Oslo", "Rome"]}, {"id": "b"}]
     request = {"verb": "batch", "index": str(small_index), "queries": lines, "k": 1}
     answered = Service().answer(request)
     assert (answered["answered"], answered["failed"]) == (2, 1)
     assert [answer["id"] for answer in answered["answers"]] == ["a", "b"]
-    queries, output = tmp_path / "queries.jsonl", tmp_path / "answers.jsonl"
-    queries.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    output = tmp_path / "answers.jsonl"
+    queries = write("queries.jsonl", "".join(f"{json.dumps(line)}\n" for line in lines))
     written = Service().answer({**request, "queries": str(queries), "output": str(output)})
     assert written["answers"] == []
     stored = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]

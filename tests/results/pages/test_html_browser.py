@@ -3,13 +3,12 @@
 import re
 
 import pytest
-from browsers import started_browser
 from hand_made import HOSTILE, explanation, result
 from test_acquisition_page import plan_of, result_of
 from test_html_transform import hostile_tables
+from test_redundancy_page import renamed
 
 import pexeso
-from pexeso.results.pages.redundancy import redundancy_page
 
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 
@@ -65,15 +64,8 @@ node.data.trim().slice(0, 30)]);
 """
 
 
-@pytest.fixture(scope="module")
-def browser():
-    """Start the browser of this machine, once."""
-    with started_browser() as started:
-        yield started
-
-
 @pytest.fixture
-def look(browser, tmp_path):
+def look(browser, write):
     """Return a function that opens a page and returns it.
 
     The `heard` of the page lists its requests, console messages and errors.
@@ -81,8 +73,7 @@ def look(browser, tmp_path):
     contexts = []
 
     def open_page(text: str, viewport=DESK, scheme="light"):
-        path = tmp_path / "page.html"
-        path.write_text(text, encoding="utf-8")
+        path = write("page.html", text)
         context = browser.new_context(viewport=viewport, color_scheme=scheme)
         contexts.append(context)
         page = context.new_page()
@@ -100,20 +91,61 @@ def look(browser, tmp_path):
         context.close()
 
 
-@in_every_look("phone-dark", "desk-light")
-def test_a_page_fits_can_be_read_and_loads_nothing(look, viewport, scheme):
-    page = look(
-        result("A value " + "withoutanyblank" * 9, n_found=4, n_similar=3).to_html(),
-        viewport,
-        scheme,
-    )
+def require_readable(page, viewport, n_texts):
+    """Require that a page fits, has so many texts, all readable, and neither loads nor runs."""
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
-    assert page.get_by_text("4 columns found, most similar first").is_visible()
     contrasts = page.evaluate(CONTRASTS)
-    assert len(contrasts) > 300
+    assert len(contrasts) > n_texts
     assert [reading for reading in contrasts if reading[0] < LEAST_CONTRAST] == []
+    assert page.evaluate("typeof window.hit") == "undefined"
     assert page.heard == []
+
+
+def require_readable_drawings(page):
+    # What is written in a box lies inside it, with the fonts of this machine.
+    outside = """() => [...document.querySelectorAll("svg.graph g")].filter((group) => {
+      const box = group.querySelector("rect");
+      if (!box) return false;
+      const edge = box.getBoundingClientRect();
+      const texts = [...group.querySelectorAll("text")].map((one) => one.getBoundingClientRect());
+      return texts.some((one) => one.right > edge.right || one.bottom > edge.bottom);
+    }).length"""
+    assert page.evaluate(outside) == 0
+    # Letters on boxes, on the card, and lines and boxes against what is behind them.
+    fills = """() => [...document.querySelectorAll("svg text")].map((text) => {
+      const box = text.parentElement.querySelector("rect.box");
+      const card = getComputedStyle(text.closest(".panel, article")).backgroundColor;
+      return [getComputedStyle(text).fill, box ? getComputedStyle(box).fill : card];
+    })"""
+    assert [pair for pair in page.evaluate(fills) if contrast(*pair) < LEAST_CONTRAST] == []
+    strokes = """() => [...document.querySelectorAll("svg .line, svg .box, svg .point")].map(
+      (one) => [one.matches(".point") ? getComputedStyle(one).fill : getComputedStyle(one).stroke,
+        getComputedStyle(one.closest(".panel, article")).backgroundColor]
+    )"""
+    assert [pair for pair in page.evaluate(strokes) if contrast(*pair) < 3.0] == []
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours, as the browser writes them."""
+
+    def luminance(colour):
+        parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+        red, green, blue = (
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+        )
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    darker, lighter = sorted([luminance(one), luminance(other)])
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@in_every_look("phone-dark", "desk-light")
+def test_a_page_fits_can_be_read_and_loads_nothing(look, viewport, scheme):
+    answer = result("A value " + "withoutanyblank" * 9, n_found=4, n_similar=3)
+    page = look(answer.to_html(), viewport, scheme)
+    require_readable(page, viewport, 300)
+    assert page.get_by_text("4 columns found, most similar first").is_visible()
 
 
 def test_the_two_schemes_differ(look):
@@ -161,102 +193,20 @@ def test_a_program_in_a_cell_does_not_run(look):
 
 @in_every_look("phone-dark")
 def test_a_page_of_contained_tables_fits_can_be_read_and_loads_nothing(look, viewport, scheme):
-    page = look(redundancy_page(contained_tables(HOSTILE), lake=HOSTILE), viewport, scheme)
-    assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
-    contrasts = page.evaluate(CONTRASTS)
-    assert len(contrasts) > 60
-    assert [reading for reading in contrasts if reading[0] < LEAST_CONTRAST] == []
+    page = look(renamed(HOSTILE), viewport, scheme)
+    require_readable(page, viewport, 60)
+    require_readable_drawings(page)
     assert page.get_by_role("img").count() == 1
     assert "1 frame around tables of the same rows" in page.locator("svg desc").text_content()
-    # What is written in a box lies inside it, with the fonts of this machine.
-    outside = """() => [...document.querySelectorAll("svg.graph g")].filter((group) => {
-      const box = group.querySelector("rect");
-      if (!box) return false;
-      const edge = box.getBoundingClientRect().right;
-      const texts = [...group.querySelectorAll("text")];
-      return texts.some((text) => text.getBoundingClientRect().right > edge);
-    }).length"""
-    assert page.evaluate(outside) == 0
-    fills = """() => [...document.querySelectorAll("svg.graph text")].map((text) => {
-      const box = text.parentElement.querySelector("rect.box") || text.previousElementSibling;
-      return [getComputedStyle(text).fill, getComputedStyle(box).fill];
-    })"""
-    for text, box in page.evaluate(fills):
-        assert contrast(text, box) >= LEAST_CONTRAST
-    strokes = """() => [...document.querySelectorAll("svg.graph .line, svg.graph .box")].map(
-      (one) => [one, one.closest(".panel")].map((each) => getComputedStyle(each))
-    ).map(([line, panel]) => [line.stroke, panel.backgroundColor]
-    )"""
-    for line, panel in page.evaluate(strokes):
-        assert contrast(line, panel) >= 3.0
-    assert page.evaluate("typeof window.hit") == "undefined"
-    assert page.heard == []
-
-
-def contained_tables(name):
-    """Return a report of an extract, two equal tables, and one that shares some rows."""
-    tables = [f"{prefix}{name}" for prefix in ("all", "copy", "extract", "some")]
-    everything, copy, extract, some = tables
-    pairs = [(everything, copy), (copy, everything), (everything, extract), (copy, extract)]
-    pairs.append((everything, some))
-    deletion = {"parent": everything, "sql": name * 9, "seconds": None, "verified": True}
-    return {
-        "edges": [
-            {
-                "parent": one,
-                "child": other,
-                "containment": 0.9 if other == some else 1.0,
-                "rows": 3,
-                "exact": True,
-            }
-            for one, other in pairs
-        ],
-        "tables": [{"name": table, "rows": 3, "columns": 2, "bytes": 9} for table in tables],
-        "stages": [{"name": "exact", "edges": 5, "seconds": 0.5}],
-        "left_out": [{"table": name, "reason": name}],
-        "refuted": [{"table": name, "reason": name}],
-        "plan": {
-            "delete": [
-                {**deletion, "table": copy, "bytes": 9, "derived": [extract]},
-                {**deletion, "table": extract, "bytes": 9, "derived": []},
-            ],
-            "cost": 1.0,
-            "keep_all_cost": 2.0,
-            "optimal": True,
-            "gap": 0.0,
-            "freed_bytes": 18,
-        },
-    }
-
-
-def contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours, as the browser writes them."""
-
-    def luminance(colour):
-        parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
-        red, green, blue = (
-            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-        )
-        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-    darker, lighter = sorted([luminance(one), luminance(other)])
-    return (lighter + 0.05) / (darker + 0.05)
 
 
 @in_every_look("desk-light")
 def test_the_page_of_a_learned_join_fits_and_can_be_read(look, viewport, scheme):
-    source, target = hostile_tables()
-    joined = pexeso.learn_transformation(source, target)
+    joined = pexeso.learn_transformation(*hostile_tables())
     page = look(joined.to_html(), viewport, scheme)
-    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-    assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
-    contrasts = page.evaluate(CONTRASTS)
-    assert len(contrasts) > 60
-    assert [reading for reading in contrasts if reading[0] < LEAST_CONTRAST] == []
+    require_readable(page, viewport, 60)
     assert page.get_by_role("article", name="Program 1").count() == 1
     assert page.get_by_role("table").count() >= 2
-    assert page.evaluate("typeof window.hit") == "undefined"
-    assert page.heard == []
 
 
 @in_every_look("phone-dark")
@@ -265,35 +215,10 @@ def test_the_page_of_plans_fits_and_can_be_read(look, viewport, scheme):
         plan_of(HOSTILE, branches=2), plan_of(price=2, correlation=0.25, gap=0.1, n_columns=3)
     )
     page = look(plans.to_html(), viewport, scheme)
-    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-    assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
-    contrasts = page.evaluate(CONTRASTS)
-    assert len(contrasts) > 60
-    assert [reading for reading in contrasts if reading[0] < LEAST_CONTRAST] == []
+    require_readable(page, viewport, 60)
+    require_readable_drawings(page)
     assert page.get_by_role("img").count() == 3
     assert page.get_by_role("article", name="Plan 1").count() == 1
-    outside = """() => [...document.querySelectorAll("svg.graph g")].filter((group) => {
-      const box = group.querySelector("rect");
-      if (!box) return false;
-      const edge = box.getBoundingClientRect();
-      const texts = [...group.querySelectorAll("text")].map((one) => one.getBoundingClientRect());
-      return texts.some((one) => one.right > edge.right || one.bottom > edge.bottom);
-    }).length"""
-    assert page.evaluate(outside) == 0
-    # Letters on boxes, on the card, and lines and boxes against what is behind them.
-    fills = """() => [...document.querySelectorAll("svg text")].map((text) => {
-      const box = text.parentElement.querySelector("rect.box");
-      const card = getComputedStyle(text.closest(".panel, article")).backgroundColor;
-      return [getComputedStyle(text).fill, box ? getComputedStyle(box).fill : card];
-    })"""
-    assert [pair for pair in page.evaluate(fills) if contrast(*pair) < LEAST_CONTRAST] == []
-    strokes = """() => [...document.querySelectorAll("svg .line, svg .box, svg .point")].map(
-      (one) => [one.matches(".point") ? getComputedStyle(one).fill : getComputedStyle(one).stroke,
-        getComputedStyle(one.closest(".panel, article")).backgroundColor]
-    )"""
-    assert [pair for pair in page.evaluate(strokes) if contrast(*pair) < 3.0] == []
-    assert page.evaluate("typeof window.hit") == "undefined"
-    assert page.heard == []
 
 
 def test_plans_are_reached_by_the_keyboard_and_sql_is_selected_by_a_click(look):

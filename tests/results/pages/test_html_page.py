@@ -151,12 +151,15 @@ def test_notebooks_get_a_small_table():
     )
 
 
-def test_an_explanation_draws_how_far_the_nearest_values_are(tmp_path):
-    lake = tmp_path / "lake"
-    lake.mkdir()
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    lake = tmp_path_factory.mktemp("cities")
     names = ["Oslo", "Roma", "Madrid", "Vienna", "Berlin", "Paris"]
     (lake / "a.csv").write_text("\n".join(["city", *names]))
-    index = build_index(lake, tmp_path / "lake.pexeso")
+    return build_index(lake, lake / "lake.pexeso")
+
+
+def test_an_explanation_draws_how_far_the_nearest_values_are(index):
     explanation = index.explain(["Oslo", "Madrids", "Xylophone", "Vienna"], "a.csv", "city")
     card = next(iter(section_of_explanation(explanation)["cards"]))
     histogram = card["histogram"]()
@@ -181,15 +184,9 @@ def test_an_explanation_draws_how_far_the_nearest_values_are(tmp_path):
     assert explanation.to_html().count("<rect") >= len(drawn)
 
 
-def test_an_explanation_counts_the_values_of_both_columns(tmp_path):
-    lake = tmp_path / "lake"
-    lake.mkdir()
-    names = ["Oslo", "Roma", "Madrid", "Vienna", "Berlin", "Paris"]
-    (lake / "a.csv").write_text("\n".join(["city", *names]))
-    index = build_index(lake, tmp_path / "lake.pexeso")
-    explanation = index.explain(
-        ["Oslo", "Madrids", "Madrid", "Xylophone", "Vienna"], "a.csv", "city"
-    )
+def test_an_explanation_counts_the_values_of_both_columns(index):
+    mine = ["Oslo", "Madrids", "Madrid", "Xylophone", "Vienna"]
+    explanation = index.explain(mine, "a.csv", "city")
     assert {pair.value for pair in explanation.match.pairs()} == {"Oslo", "Madrid", "Vienna"}
     assert (
         "1 of your values have no match; 4 match 3 of 6 values of the lake's column."

@@ -86,9 +86,8 @@ def test_a_key_of_two_columns_has_a_column_for_each():
     assert "1 Anna Meier a . meier @firm.de a.meier@firm.de" in text
 
 
-def test_files_are_named_without_their_folders(tmp_path):
-    path = tmp_path / "teachers.csv"
-    path.write_text("Name\n" + "\n".join(TEACHERS["Name"]) + "\n")
+def test_files_are_named_without_their_folders(tmp_path, write):
+    path = write("teachers.csv", "Name\n" + "\n".join(TEACHERS["Name"]) + "\n")
     text = Reader(learn(f"{path}:Name", EMAILS).to_html()).text
     assert "Name of teachers.csv joined with Email" in text
     assert str(tmp_path) not in text

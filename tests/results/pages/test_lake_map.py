@@ -7,7 +7,6 @@ from hashlib import sha256
 import numpy as np
 import pyarrow as pa
 import pytest
-from browsers import started_browser
 from hand_made import HOSTILE, Reader
 
 from pexeso.joins.exports.files import EDGES, strongest
@@ -107,37 +106,35 @@ def test_the_page_of_a_map_has_its_script_alone_and_escapes_names():
     assert tags.count("script") == 1
 
 
-def test_a_map_is_zoomed_and_filtered_in_a_browser(tmp_path):
-    path = tmp_path / "map.html"
-    path.write_text(map_page(lake_map.lake_map(edges_of(12, 30)), {}), "utf-8")
-    with started_browser() as browser:
-        from playwright.sync_api import expect
+def test_a_map_is_zoomed_and_filtered_in_a_browser(browser, write):
+    path = write("map.html", map_page(lake_map.lake_map(edges_of(12, 30)), {}))
+    from playwright.sync_api import expect
 
-        page = browser.new_page()
-        errors = []
-        page.on("pageerror", lambda error: errors.append(error))
-        page.goto(path.as_uri())
-        svg = page.locator(".map svg")
-        whole = svg.get_attribute("viewBox")
-        moving = page.evaluate(
-            """() => {
-              document.querySelector(".map button").click();
-              const circle = document.querySelector("circle");
-              const { x, y, width, height } = circle.getBoundingClientRect();
-              return [x + width / 2, y + height / 2];
-            }"""
-        )
-        expect(svg).not_to_have_attribute("viewBox", whole)
-        expect(svg).to_have_attribute("style", "")
-        at_rest = page.locator("circle").first.bounding_box()
-        assert abs(at_rest["x"] + at_rest["width"] / 2 - moving[0]) < 1
-        assert abs(at_rest["y"] + at_rest["height"] / 2 - moving[1]) < 1
-        page.get_by_role("button", name="Whole map").click()
-        expect(svg).to_have_attribute("viewBox", whole)
-        page.get_by_label("Show tables").fill("T3.csv")
-        shown = page.locator(".map [data-names]:not(.off)").evaluate_all(
-            "parts => parts.map(part => part.dataset.names)"
-        )
-        assert shown
-        assert all("t3.csv" in names for names in shown)
-        assert errors == []
+    page = browser.new_page()
+    errors = []
+    page.on("pageerror", lambda error: errors.append(error))
+    page.goto(path.as_uri())
+    svg = page.locator(".map svg")
+    whole = svg.get_attribute("viewBox")
+    moving = page.evaluate(
+        """() => {
+          document.querySelector(".map button").click();
+          const circle = document.querySelector("circle");
+          const { x, y, width, height } = circle.getBoundingClientRect();
+          return [x + width / 2, y + height / 2];
+        }"""
+    )
+    expect(svg).not_to_have_attribute("viewBox", whole)
+    expect(svg).to_have_attribute("style", "")
+    at_rest = page.locator("circle").first.bounding_box()
+    assert abs(at_rest["x"] + at_rest["width"] / 2 - moving[0]) < 1
+    assert abs(at_rest["y"] + at_rest["height"] / 2 - moving[1]) < 1
+    page.get_by_role("button", name="Whole map").click()
+    expect(svg).to_have_attribute("viewBox", whole)
+    page.get_by_label("Show tables").fill("T3.csv")
+    shown = page.locator(".map [data-names]:not(.off)").evaluate_all(
+        "parts => parts.map(part => part.dataset.names)"
+    )
+    assert shown
+    assert all("t3.csv" in names for names in shown)
+    assert errors == []

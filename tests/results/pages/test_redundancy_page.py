@@ -167,7 +167,7 @@ def renamed(name):
     report = report_of([*pairs, (f"{name}c", f"{name}d")], [(f"{name}a", f"{name}c")])
     report["edges"][-1]["containment"] = 0.5
     report["left_out"] = report["refuted"] = [{"table": name, "reason": name}]
-    report["plan"]["delete"][0]["sql"] = name
+    report["plan"]["delete"][0]["sql"] = name * 9
     return redundancy_page(report, lake=name)
 
 
