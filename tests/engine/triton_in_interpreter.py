@@ -138,7 +138,7 @@ def test_codes_are_tested_by_products(monkeypatch, dims, n_axes, size, grouped_f
     monkeypatch.setattr(search, "MATCHING_LEMMAS", frozenset())
     rng = np.random.default_rng(dims + n_axes + size)
     options = PartitionLayoutOptions(map="projection", n_axes=min(n_axes, dims), block_size=size)
-    case = draw_case(rng, options, dims, 6 * size, 10, 18, "clustered", "middle")
+    case = draw_case(rng, options, dims, 6 * size, 10, 9, "clustered", "middle")
     stats = check_matches(case)
     assert 0 < stats.candidates <= stats.vectors_touched < len(case.query) * len(case.vectors)
     check_search(case)

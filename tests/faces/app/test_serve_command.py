@@ -265,7 +265,7 @@ def test_without_its_packages_it_says_how_to_install_them(small_index, monkeypat
 
 
 def test_a_large_table_takes_a_few_times_its_bytes_of_memory(own):
-    numbers = range(120_000)
+    numbers = range(250_000)
     rows = (
         f"{n},20{n % 90 + 10}-{n % 12 + 1:02}-01,{n * 7919 % 1_000_003} Long Road,{n % 997}.5,"
         f"words of note {n * 104_729 % 15_485_863} and some more words\n"
