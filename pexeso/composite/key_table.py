@@ -32,7 +32,7 @@ from pexeso.lake.rights import EVERYTHING, LakeView
 from pexeso.lake.rows import require_reading
 from pexeso.lake.tokens import DEFAULT_READINGS, key_texts
 from pexeso.results.column_matches import WouldMatch, pair_would_match
-from pexeso.results.query import order_note, split_spec
+from pexeso.results.query import order_note, split_spec, zone_note
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -300,8 +300,11 @@ class TablePair:
         # Each row has its key with it: there is none that was not searched.
         texts = self.mine.texts
         joined = join_texts(source, texts, found_rows, texts, to=to, noun="key")
-        order = self._way[0]
-        return joined if order is None else joined.noted(order_note("Dates", day_first=order))
+        order, sides = self._way[0], zip(self.mine.cells, theirs.cells, theirs.labels, strict=True)
+        notes = [None if order is None else order_note("Dates", day_first=order)]
+        notes += [zone_note(*cells, f"{self.table}:{label}") for *cells, label in sides]
+        note = " ".join(filter(None, notes))
+        return joined.noted(note) if note else joined
 
     def would_match(self, theirs: KeyedTable) -> tuple[WouldMatch, ...]:
         """Return the readings that are off by which more keys would be joined, the best first."""

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from pexeso.errors import InputError
 from pexeso.lake.readers.table import DEFAULT_MAX_BYTES
-from pexeso.results.query import order_note
+from pexeso.results.query import order_note, zone_note
 from pexeso.runtime.compiled import compiled
 
 if TYPE_CHECKING:
@@ -209,23 +209,16 @@ class MatchDetails:
 
         It may not say whether the day comes first, or in which time zone times are.
         """
-        notes = []
+        notes: list[str | None] = []
         if self._query.day_first is not None:
             notes.append(order_note("Your dates", day_first=self._query.day_first))
         if self._day_first_forms(position) is not None:
             hit, day_first = self._hits[position], position in self._day_first
             notes.append(order_note(f"Dates of {hit.table}:{hit.label}", day_first=day_first))
         if self._query.column.exact_kind == "date":
-            from pexeso.lake.normalise.dates import ZONED
-
-            sides = self.table(position).texts, self._column(position)[0]
-            mine, theirs = (pc.any(pc.match_substring_regex(side, ZONED)).as_py() for side in sides)
-            without = sides[bool(mine)]
-            if mine != theirs and pc.any(pc.match_substring(without, ":")).as_py():
-                hit = self._hits[position]
-                name = f"Times of {hit.table}:{hit.label}" if mine else "Your times"
-                notes.append(f"{name} have no time zone, and are read as those of UTC.")
-        return " ".join(notes) or None
+            hit, theirs = self._hits[position], self._column(position)[0]
+            notes.append(zone_note(self.table(position).texts, theirs, f"{hit.table}:{hit.label}"))
+        return " ".join(filter(None, notes)) or None
 
     def _read(self, position: int) -> tuple[pa.LargeStringArray, pa.LargeStringArray]:
         """Return the texts of the query and of a column as they are read."""

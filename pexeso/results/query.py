@@ -171,6 +171,20 @@ def order_note(dates: str, *, day_first: bool | None) -> str:
     return f"{dates} may have the day or the month first, and are read {way}."
 
 
+def zone_note(mine: pa.Array, theirs: pa.Array, column: str) -> str | None:
+    """Return which times are read as those of UTC, where those of the other side have a zone."""
+    from pexeso.lake.normalise.dates import MOMENT, ZONED
+
+    def has(side: pa.Array, pattern: str) -> bool:
+        return bool(pc.any(pc.match_substring_regex(side, pattern)).as_py())
+
+    without = theirs if has(mine, ZONED) else mine
+    if has(mine, ZONED) == has(theirs, ZONED) or not has(without, MOMENT):
+        return None
+    name = f"Times of {column}" if without is theirs else "Your times"
+    return f"{name} have no time zone, and are read as those of UTC."
+
+
 def order_of_dates(orders: Iterable[bool | None]) -> dict[str, bool | None]:
     """Return for the description of a query how its dates were read to match some columns.
 

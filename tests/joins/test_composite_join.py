@@ -243,3 +243,15 @@ def test_keys_that_are_missing_join_nothing():
 def test_what_cannot_be_joined_is_refused_in_a_sentence(kind, arguments, words):
     with pytest.raises(kind, match=words):
         joined(**arguments)
+
+
+@pytest.mark.parametrize(("zone", "is_said"), [("+02:00", True), ("", False)])
+def test_times_that_are_read_as_those_of_utc_are_said(zone, is_said):
+    ours = pa.table({"at": ["2024-01-05 14:30", "2024-01-06"], "sensor": ["a", "b"]})
+    hour = 16 if zone else 14
+    theirs = pa.table({"when": [f"2024-01-05T{hour}:30:00{zone}"], "name": ["A"]})
+    pair = TablePair(key_table(ours, "at,sensor"), "log.csv", theirs, Path())
+    joined = pair.join(pair.theirs("when,name"), {})
+    assert joined.table["match_distance"].to_pylist() == [0, None]
+    note = "Your times have no time zone, and are read as those of UTC."
+    assert joined.report.note == (note if is_said else None)

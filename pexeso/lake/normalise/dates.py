@@ -64,7 +64,8 @@ DATE_AND_TIME = (
     r"(?:(?:t|,?\s+)(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?P<fraction>\.\d+)?)?"
     r"\s*(?P<half>[ap]\.?m\.?)?\s*(?P<zone>z|utc|gmt|[+-]\d\d(?::?\d\d)?)?)?$"
 )
-# What no time of day without a time zone ends with.
+# What dates with a time of day hold, and what no time without a time zone ends with.
+MOMENT = r"[0-9](?:[tT]|,?\s+)[0-9]{1,2}:[0-9]{2}"
 ZONED = (
     r"(?i):[0-9]{2}(?:[.,][0-9]+)?(?: ?[ap]\.?m\.?)? ?"
     r"(?:z|utc|gmt|(?:utc|gmt)?[+-][0-9]{1,2}(?::?[0-9]{2})?)$"
