@@ -30,6 +30,9 @@ from pexeso.transform.learning.examples_to_program import (
     Row,
     date_words,
     least_pieces,
+    letters_held,
+    letters_of,
+    n_pieces,
     piece_starts,
 )
 from pexeso.transform.programs.conversions import lower
@@ -432,12 +435,16 @@ def _sets_of(
     sizes: Sequence[int] = (N_EXAMPLES, 2),
 ) -> Iterator[tuple[ExampleGroup, Pairs, Pairs]]:
     checks = rows[:_CHECKED], keys[:_CHECKED]
-    drawn = _drawn_sets(group, [_form(key) for key in keys], n_sets, options, sizes)
-    sets = [([rows[at] for at in one], [keys[at] for at in one]) for one in drawn]
-    n_pieces = [max(least_pieces(*examples)) for examples in sets]
-    for number in np.argsort(n_pieces, kind="stable").tolist():
-        if n_pieces[number] <= _MAX_PIECES:
-            yield group, sets[number], checks
+    sets = list(_drawn_sets(group, [_form(key) for key in keys], n_sets, options, sizes))
+    held = [(letters_of(key), letters_held(row)) for row, key in zip(rows, keys, strict=True)]
+    counts = [
+        max(n_pieces(*held[at], [held[other][0] for other in one], _MAX_PIECES) for at in one)
+        for one in sets
+    ]
+    for number in np.argsort(counts, kind="stable").tolist():
+        if counts[number] <= _MAX_PIECES:
+            examples = [rows[at] for at in sets[number]], [keys[at] for at in sets[number]]
+            yield group, examples, checks
 
 
 def _drawn_sets(

@@ -7,6 +7,7 @@ Toronto, 2019, section 4.3 (``TryLearnTransform``, and the order of the logical 
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -206,14 +207,11 @@ def least_pieces(
     count, in any casing: signs may be constants, and replacements leave them out. So a program that
     writes the key has at least so many operators.
     """
-    plain = [_letters(key) for key in keys]
-    counts = []
-    for row, key in zip(rows, plain, strict=True):
-        held = _BETWEEN.join(_letters(cell) for cell in row if cell)
-        if constants:
-            held += _BETWEEN + _BETWEEN.join(_listed(cell) for cell in row if cell)
-        counts.append(_count(key, held, plain if constants else None))
-    return counts
+    plain = [letters_of(key) for key in keys]
+    return [
+        n_pieces(key, letters_held(row, constants=constants), plain if constants else None)
+        for row, key in zip(rows, plain, strict=True)
+    ]
 
 
 def piece_starts(row: Sequence[str | None], key: str) -> tuple[PieceStart, ...]:
@@ -237,7 +235,7 @@ def piece_starts(row: Sequence[str | None], key: str) -> tuple[PieceStart, ...]:
     begins = [0]
     for word in words:
         begins.append(begins[-1] + len(word) + len(_BETWEEN))
-    held, letters = _BETWEEN.join(words), _letters(key)
+    held, letters = _BETWEEN.join(words), letters_of(key)
     starts: list[PieceStart] = []
     at = 0
     while at < len(letters):
@@ -259,22 +257,33 @@ def _listed(text: str) -> str:
     made = []
     for word in _WORD.findall(lower(text)):
         for name in listed_kinds().get(word, ()):
-            made.append(_letters(conversion(name).of(word) or ""))
+            made.append(letters_of(conversion(name).of(word) or ""))
         if word.isdigit():
             made.append(word.rjust(_ZEROS + len(word), "0"))
     return _BETWEEN.join(made)
 
 
 @lru_cache(maxsize=4096)
-def _letters(text: str) -> str:
+def letters_of(text: str) -> str:
     """Return the letters and digits of a text, equal in all casings."""
     return "".join(filter(str.isalnum, lower(upper(text))))
 
 
-def _count(key: str, held: str, keys: Sequence[str] | None) -> int:
-    """Return the number of the longest pieces, taken from the left: no cover has fewer."""
+def letters_held(row: Sequence[str | None], *, constants: bool = True) -> str:
+    """Return the letters and digits of which a row has pieces."""
+    held = _BETWEEN.join(letters_of(cell) for cell in row if cell)
+    if constants:
+        held += _BETWEEN + _BETWEEN.join(_listed(cell) for cell in row if cell)
+    return held
+
+
+def n_pieces(key: str, held: str, keys: Sequence[str] | None, limit: int = sys.maxsize) -> int:
+    """Return the number of the longest pieces, taken from the left: no cover has fewer.
+
+    It is not counted on from one above the limit.
+    """
     pieces = at = 0
-    while at < len(key):
+    while at < len(key) and pieces <= limit:
         end = at + 1
         if key[at:end] in held:
             while end < len(key) and key[at : end + 1] in held:
