@@ -178,10 +178,10 @@ def zone_note(mine: pa.Array, theirs: pa.Array, column: str) -> str | None:
     def has(side: pa.Array, pattern: str) -> bool:
         return bool(pc.any(pc.match_substring_regex(side, pattern)).as_py())
 
-    without = theirs if has(mine, ZONED) else mine
-    if has(mine, ZONED) == has(theirs, ZONED) or not has(without, MOMENT):
+    is_mine_zoned = has(mine, ZONED)
+    without, name = (theirs, f"Times of {column}") if is_mine_zoned else (mine, "Your times")
+    if is_mine_zoned == has(theirs, ZONED) or not has(without, MOMENT):
         return None
-    name = f"Times of {column}" if without is theirs else "Your times"
     return f"{name} have no time zone, and are read as those of UTC."
 
 

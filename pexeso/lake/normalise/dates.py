@@ -513,6 +513,8 @@ def times_of(split: pa.StructArray, groups: np.ndarray) -> Times:
     fraction = pc.utf8_ltrim(pc.utf8_rtrim(fields["fraction"], "0"), ".")
     times = Times(seconds // 86400, seconds % 86400, fraction)
     has_zone = as_mask(pc.not_equal(fields["zone"], ""))
+    if not has_zone.any():
+        return times
     holds_moments = np.isin(groups, groups[has_zone & ~times.are_midnight()])
     seconds = seconds - np.where(holds_moments, _offsets(fields["zone"]), 0)
     return Times(seconds // 86400, seconds % 86400, fraction)
